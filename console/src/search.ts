@@ -92,12 +92,15 @@ function faultOf(qualifier: string, value: string, states: readonly string[]): s
 const TIMES = new Set(["due", "created", "finished"]);
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
+const WITH_OFFSET = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
+
 /** `<now+1h`, `>09:00` or `>2026-12-01T09:00Z`, as a direction and a time; without an offset, in the displayed zone. */
 export function parseTime(text: string): { before: boolean; at: string } | null {
   const [, direction, rest] = /^([<>])=?(.+)$/.exec(text) ?? [];
   if (!direction || !rest) return null;
   const relative = /^now(?:([+-])(\d+)(s|m|min|h|d))?$/.exec(rest);
-  let at = typedTime(rest) ?? Date.parse(rest);
+  // Other forms that the browser understands would be in the browser's zone.
+  let at = typedTime(rest) ?? (WITH_OFFSET.test(rest) ? Date.parse(rest) : NaN);
   if (relative) {
     const [, sign, count, unit] = relative;
     const distance = count && unit ? Number(count) * (UNITS[unit] ?? 0) : 0;
@@ -192,6 +195,8 @@ const TESTS: Record<string, (task: WatchedTask, value: string) => boolean> = {
   parent: (task, value) => task.topology === value,
   error: (task, value) => task.error?.type === value,
   message: (task, value) => task.error !== null && has(`${task.error.type}: ${task.error.message}`, value),
+  // A pushed task does not name its definition; such runs are found when the list is read again.
+  definition: () => false,
   due: (task, value) => within(task.due_at, value),
   created: (task, value) => within(task.created_at, value),
   finished: (task, value) => within(task.finished_at, value),

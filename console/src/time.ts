@@ -133,7 +133,7 @@ export function typedTime(text: string, timeZone = zoneName.value): number | nul
   const today = new Date(now.peek() + offsetOf(now.peek(), timeZone));
   const [year, month, day, hour = 0, minute = 0, second = 0] = found.slice(1).map((part) => (part === undefined ? undefined : Number(part)));
   const local = Date.UTC(year ?? today.getUTCFullYear(), month === undefined ? today.getUTCMonth() : month - 1, day ?? today.getUTCDate(), hour, minute, second);
-  if (hour > 23 || minute > 59 || (month ?? 1) > 12) return null;
+  if (hour > 23 || minute > 59 || second > 59 || (day !== undefined && new Date(local).toISOString().slice(0, 10) !== text.slice(0, 10))) return null;
   // If the clock changes in between, the offset of the result decides.
   const first = local - offsetOf(local, timeZone);
   return local - offsetOf(first, timeZone);

@@ -42,6 +42,46 @@ def test_the_user_selects_the_owner(console: Console, world: World) -> None:
     expect(page.get_by_text("of my own").first).to_be_visible()
 
 
+def test_a_late_ticket_of_the_previous_owner_opens_no_connection(console: Console, world: World) -> None:
+    """Live updates are those of the chosen owner, even if the previous owner's ticket arrives last."""
+    world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
+    page = console.open("/settings")
+    expect(page.locator(".live")).to_have_text("Live")
+    held: list[Route] = []
+    opened: list[str] = []
+
+    def hold(route: Route) -> None:
+        if "x-duetime-owner" in route.request.headers:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/v1/watch-tickets", hold)
+    page.reload()
+    expect(page.get_by_label("Owner to act for")).to_be_visible()
+    page.on("websocket", lambda socket: opened.append(socket.url))
+    page.get_by_label("Owner to act for").select_option("billing")
+    expect(page.locator(".live")).to_have_text("Live")
+    with page.expect_response("**/v1/watch-tickets"):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert len(opened) == 1
+
+
+def test_the_shown_commands_are_not_those_of_the_previous_owner(console: Console, world: World) -> None:
+    """The commands of an action are hidden once the user acts for another owner, whom `curl` would name."""
+    world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
+    task_id = world.create(delay_seconds=7_200)
+    page = console.open(f"/tasks/{task_id}")
+    page.get_by_role("button", name="Pause").click()
+    page.locator("dialog").get_by_role("button", name="Pause").click()
+    expect(page.locator(".last-call")).to_contain_text("Done")
+    page.goto(f"{world.url}#/settings")
+    page.get_by_label("Owner to act for").select_option("billing")
+    expect(page.locator(".acts-for")).to_have_text("billing")
+    expect(page.locator(".last-call")).to_have_count(0)
+
+
 def _refused(route: Route) -> None:
     """Respond as the API does to a caller who may not act for the named owner."""
     if "x-duetime-owner" not in route.request.headers:

@@ -231,7 +231,8 @@ def test_a_lock_shows_its_waiting_tasks_and_can_be_released(console: Console, wo
 
 def test_the_settings_page_shows_what_the_deployment_allows(console: Console, world: World) -> None:
     """The page shows the user, retention times and allowed targets; a task's page shows how to read its logs."""
-    world.do(lambda live: live.environ.__setitem__("DUETIME_STACK", "duetime-test"))
+    log_group = {Variable.STACK: "duetime-test", Variable.WORKER_LOGS: "duetime-test-worker"}
+    world.do(lambda live: live.environ.update(log_group))
     page = console.open("/settings")
     expect(page.locator("main")).to_contain_text("Signed in as")
     expect(page.locator("main")).to_contain_text("can be read for 30 days")
@@ -240,6 +241,56 @@ def test_the_settings_page_shows_what_the_deployment_allows(console: Console, wo
     world.run(10 * SECOND)
     page.goto(page.url.replace("/settings", f"/tasks/{task_id}"))
     expect(page.locator(".logs")).to_contain_text(f"duetime logs {task_id} --stack duetime-test")
+
+
+def test_a_task_on_the_local_stack_shows_the_command_for_its_logs(console: Console, world: World) -> None:
+    """The local stack's logs are not in CloudWatch; without options, the command shows only the last hour."""
+    world.do(lambda live: live.environ.__setitem__(Variable.STACK, "duetime-local"))
+    task_id = world.create(type=PLAIN)
+    world.run(2 * HOUR)
+    page = console.open(f"/tasks/{task_id}")
+    expect(page.locator(".logs code")).to_have_text(f"duetime local logs {task_id} --since 3h")
+
+
+def test_all_keys_of_a_limit_are_listed_on_request(console: Console, world: World) -> None:
+    """A section with more than a hundred keys shows the other keys on request."""
+    body = {"type": PLAIN, "delay_seconds": HOUR // SECOND}
+    world.do(lambda live: [live.ask("POST", "/v1/tasks", {**body, "unique": {"key": f"k-{n}"}}) for n in range(101)])
+    page = console.open("/limits")
+    rows = page.get_by_role("table", name="Unique keys").locator("tbody tr")
+    expect(rows).to_have_count(100)
+    page.get_by_role("button", name="Show more unique keys").click()
+    expect(rows).to_have_count(101)
+    expect(page.get_by_role("button", name="Show more unique keys")).to_have_count(0)
+
+
+def test_the_command_of_a_paused_rate_has_the_reason(console: Console, world: World) -> None:
+    """The shown command does the same as the button, with the reason."""
+    world.create(type=PLAIN, rate={"key": "crm", "limit": 5})
+    world.run(10 * SECOND)
+    page = console.open("/rates/crm")
+    page.get_by_role("button", name="Pause…").click()
+    page.get_by_label("Reason").fill("the target is slow")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime rates pause crm --reason 'the target is slow'")
+
+
+def test_a_dialog_stays_open_if_a_selection_of_text_ends_outside(console: Console) -> None:
+    """Only a click that also begins outside the dialog closes it, so that typed text is not lost."""
+    page = console.open("/calendars")
+    page.get_by_role("button", name="New calendar").click()
+    name = page.get_by_label("Name")
+    name.fill("holidays")
+    box = name.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 20, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(5, 5)
+    page.mouse.up()
+    expect(name).to_have_value("holidays")
+    page.mouse.click(5, 5)
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_the_settings_page_shows_quotas_and_their_usage(console: Console, world: World) -> None:

@@ -83,7 +83,7 @@ def test_a_completely_read_empty_list_reports_that_there_are_no_entries(console:
 
 
 def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, world: World) -> None:
-    """Tasks are counted page by page; a stopped count says that there may be more, and can be continued."""
+    """Tasks are counted page by page; a stopped count can be continued, and tasks that are created later are kept."""
     task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=contains:needle")
@@ -109,10 +109,12 @@ def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, 
     is_open = True
     dialog.get_by_role("button", name="Continue counting").click()
     expect(dialog.get_by_role("status")).to_contain_text("1 task matches, of 1,601 examined. Nodes")
+    later = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     dialog.get_by_role("button", name="Cancel 1", exact=True).click()
     expect(dialog).to_have_count(0)
     world.run(MINUTE)
     assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "cancelled"
+    assert world.ask("GET", f"/v1/tasks/{later}")["state"] != "cancelled"
     page.get_by_role("button", name="As a command").click()
     expect(page.locator(".last-call")).to_contain_text("duetime tasks cancel --name-contains needle")
 

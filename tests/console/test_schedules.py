@@ -229,6 +229,49 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
     assert (backfill["overlap"], backfill["only_missing"]) == ("buffer_all", True)
 
 
+def test_a_backfill_of_several_timings_is_previewed(console: Console, world: World) -> None:
+    """The preview has the occurrences of all timings, without the days on which the schedule does not run."""
+    timings = [{"cron": "0 6 * * *"}, {"cron": "0 18 * * *"}]
+    body = {"name": "twice", "timings": timings, "excluded_dates": ["2026-11-20"], "task": {"type": PLAIN}}
+    world.ask("POST", "/v1/schedules", body)
+    page = console.open("/schedules/twice")
+    page.get_by_role("button", name="Backfill…").click()
+    page.get_by_label("From", exact=True).fill("2026-11-19T00:00:00Z")
+    page.get_by_label("To", exact=True).fill("2026-11-21T00:00:00Z")
+    expect(page.get_by_label("Occurrences of the period")).to_contain_text("2 runs")
+
+
+def test_the_command_of_a_schedule_does_what_the_form_does(console: Console, world: World) -> None:
+    """The command has the payload and the type; there is none if it could not set an option to its default."""
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_label("Payload").fill('{"month": 11}')
+    page.get_by_label("While the last run is active").select_option("allow_all")
+    page.get_by_text("Failures and expectations").click()
+    page.get_by_label("Longest run").fill("2.5")
+    assert page.get_by_label("Longest run").evaluate("field => field.validity.valid")
+    page.get_by_label("Longest run").fill("")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call .command").first).to_contain_text(
+        """--overlap allow_all --payload '{"month":11}'"""
+    )
+    page.get_by_role("button", name="Change…").click()
+    page.get_by_label("Task type").fill("report")
+    page.locator("dialog").get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator(".last-call .command").first).to_contain_text("duetime schedules update nightly --type report")
+    assert world.ask("GET", "/v1/schedules/nightly")["task"]["type"] == "report"
+    page.get_by_role("button", name="Change…").click()
+    page.get_by_label("While the last run is active").select_option("skip")
+    page.locator("dialog").get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator(".last-call .command")).to_have_count(1)
+    expect(page.locator(".last-call .command")).to_contain_text("curl -X PATCH")
+
+
 def test_the_task_options_of_a_schedule_are_set_changed_and_removed(console: Console, world: World) -> None:
     """A change sends a merge patch that removes emptied fields and omits untouched fields."""
     page = console.open("/schedules")

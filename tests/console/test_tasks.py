@@ -227,6 +227,9 @@ def test_an_invalid_search_is_explained_and_not_sent(console: Console, world: Wo
     page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
     expect(page.locator(".fault")).to_have_count(4)
     expect(page.locator(".fault").first).to_contain_text("Use name:invoice:7 to search for a name")
+    for time in ("5", "1 Dec 2026", "2026-02-31", "2026-13-01"):
+        page.goto(page.url.partition("#")[0] + f'#/tasks?q=due:>"{time}"')
+        expect(page.locator(".fault")).to_contain_text("is not a time")
     assert not [target for _, target in world.requests if target.startswith("/v1/tasks")]
 
 
@@ -245,6 +248,28 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("state%3Ascheduled"))
+    expect(page.locator(ROWS)).to_have_count(1)
+
+
+def test_a_suggestion_replaces_the_word_at_the_cursor(console: Console, world: World) -> None:
+    """A word before other words is completed, and the other words are kept."""
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open(f"/tasks?q=type:{PLAIN}")
+    expect(page.locator(ROWS)).to_have_count(1)
+    page.keyboard.press("/")
+    page.keyboard.press("Home")
+    page.keyboard.type("sta ")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Backspace")
+    expect(page.locator("#search-options li")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("sched")
+    expect(page.get_by_role("option", name="state:scheduled")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Search tasks")).to_have_value(f"state:scheduled type:{PLAIN}")
+    page.wait_for_url(re.compile(f"state%3Ascheduled\\+type%3A{PLAIN}"))
     expect(page.locator(ROWS)).to_have_count(1)
 
 
@@ -331,7 +356,7 @@ def test_the_tasks_of_all_pages_are_counted_on_request(console: Console, world: 
 
 
 def test_new_tasks_are_announced_by_the_current_search(console: Console, world: World) -> None:
-    """New tasks are announced if they match the current search, not the original search."""
+    """New tasks are announced if they match the current search, not the original search, until they are listed."""
     page = console.open("/tasks?q=type:other")
     page.get_by_label("Search tasks").fill(f"type:{PLAIN}")
     page.get_by_label("Search tasks").press("Enter")
@@ -340,6 +365,9 @@ def test_new_tasks_are_announced_by_the_current_search(console: Console, world: 
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
     world.create(type=PLAIN, delay_seconds=LATER)
     expect(page.locator(".pill")).to_have_text("1 new")
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator(".pill")).to_have_count(0)
 
 
 def test_the_cost_of_a_complete_list_is_computed_on_request(console: Console, world: World) -> None:

@@ -237,6 +237,41 @@ def test_a_nested_topology_is_opened_from_its_node(console: Console, world: Worl
     expect(page.locator(".crumbs")).to_contain_text(topology)
 
 
+def test_the_states_of_topologies_are_combined_with_a_definition(console: Console, world: World) -> None:
+    """A state that is chosen by its button is added to the search, which keeps the definition."""
+    path = "/v1/topologies/definitions/nightly"
+    world.ask("PUT", path, {"nodes": {"fetch": {"type": PLAIN}}})
+    world.ask("POST", f"{path}/runs", {})
+    create(world, {"fetch": {"type": PLAIN}})
+    world.run(60 * SECOND)
+    page = console.open("/topologies?q=definition:nightly")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    page.get_by_role("button", name="succeeded").click()
+    expect(page.get_by_label("Search topologies")).to_have_value("definition:nightly state:succeeded")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+
+
+def test_a_graph_that_cannot_be_read_is_not_copied_silently(console: Console, world: World) -> None:
+    """The error of reading a graph to copy is shown."""
+    topology = create(world, {"fetch": {"type": PLAIN}}, delay_seconds=LATER)
+    console.expected = ("503",)
+    page = console.open(f"/topologies/{topology}")
+    page.route(f"**/v1/tasks/{topology}", lambda route: route.fulfill(status=503, json={"title": "Busy"}))
+    page.get_by_role("button", name="Run again…").click()
+    expect(page.get_by_role("alert")).to_contain_text("Busy")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_node_is_not_deleted_alone(console: Console, world: World) -> None:
+    """The page of a node's task offers no deletion, which the API would reject."""
+    topology = create(world, {"fetch": {"type": PLAIN}})
+    world.run(60 * SECOND)
+    node = world.ask("GET", f"/v1/topologies/{topology}")["nodes"]["fetch"]["task_id"]
+    page = console.open(f"/tasks/{node}")
+    expect(page.get_by_role("button", name="Roll back")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete")).to_have_count(0)
+
+
 def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
     """A node and all nodes that depend on it become a new topology that does not depend on other nodes."""
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}

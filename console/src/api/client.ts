@@ -58,6 +58,8 @@ const MOST_KNOWN = 60;
 export function actFor(owner: string): void {
   known.clear();
   pending.clear();
+  // The shown commands are for the previous owner.
+  lastCalls.value = [];
   actsFor.value = owner;
 }
 

@@ -60,6 +60,10 @@ let waiting: Change[] = [];
 let timers: number[] = [];
 let retry = 0;
 let pending = new Set<string>();
+/** Subscriptions that the server refused. */
+let refused = new Set<string>();
+/** The number of the latest attempt to connect; earlier attempts, such as for another owner, are abandoned. */
+let attempts = 0;
 
 /** Call back on each change of a topic while the component is mounted. */
 export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
@@ -74,7 +78,7 @@ export function useLive(topic: string | null, changed: (change: Change) => void,
     say({ do: "subscribe", ref: one.ref, topic, filter });
     return () => {
       subscriptions.delete(one.ref);
-      if (pending.delete(one.ref) && !pending.size) liveState.value = "live";
+      settled(one.ref);
       say({ do: "unsubscribe", ref: one.ref });
     };
   }, [key]);
@@ -89,12 +93,24 @@ export async function connect(): Promise<void> {
   clearTimeout(retry);
   if (socket || document.hidden) return;
   liveState.value = "connecting";
+  const mine = (attempts += 1);
   try {
     const ticket = await ask<WatchTicket>("/v1/watch-tickets");
-    open(`${ticket.url}?ticket=${encodeURIComponent(ticket.ticket)}`);
+    if (mine === attempts) open(`${ticket.url}?ticket=${encodeURIComponent(ticket.ticket)}`);
   } catch {
-    lost();
+    if (mine === attempts) lost();
   }
+}
+
+/** A subscription is confirmed or has ended. */
+function settled(ref: string): void {
+  const isChanged = [pending.delete(ref), refused.delete(ref)].includes(true);
+  if (isChanged && socket?.readyState === WebSocket.OPEN) judge();
+}
+
+/** Without a subscription, a part of the page has no live updates. */
+function judge(): void {
+  liveState.value = pending.size ? "connecting" : refused.size ? "offline" : "live";
 }
 
 /** Reconnect, for another owner. */
@@ -113,6 +129,7 @@ function open(address: string): void {
   const mine = (socket = new WebSocket(address));
   mine.onopen = () => {
     pending = new Set(subscriptions.keys());
+    refused = new Set();
     if (!pending.size) liveState.value = "live";
     const again = failures > 0;
     failures = 0;
@@ -145,6 +162,11 @@ interface Frame {
 function take(frame: Frame): void {
   if (frame.kind === "stale") reread();
   if (frame.kind === "snapshot") begin(frame);
+  if (frame.kind === "error" && frame.ref && subscriptions.has(frame.ref)) {
+    pending.delete(frame.ref);
+    refused.add(frame.ref);
+    judge();
+  }
   if (frame.kind !== "change" || !frame.changes) return;
   // All changes before the next frame are applied together.
   if (waiting.length === 0) setTimeout(apply, 100);
@@ -153,7 +175,7 @@ function take(frame: Frame): void {
 
 function begin({ ref = "", version = 0, item }: Frame): void {
   // Changes are pushed only from now on; the snapshot contains the changes since the page was read.
-  if (pending.delete(ref) && !pending.size) liveState.value = "live";
+  settled(ref);
   if (item) subscriptions.get(ref)?.changed({ id: item.id, version, refs: [ref], left: [], item, isSnapshot: true });
 }
 

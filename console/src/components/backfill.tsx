@@ -8,6 +8,7 @@ import { ProblemBox, Time } from "./basics";
 import { Dialog } from "./dialog";
 import { Occurrences, usePreview } from "./occurrences";
 import { Text } from "./timing_fields";
+import { lineOf, timingIn } from "./timing_lines";
 
 const SHOWN = 100;
 const DAY_MS = 86_400_000;
@@ -92,11 +93,12 @@ function Period({ schedule, after, before, pace }: { schedule: Schedule; after: 
 
 /** A schedule's timing as a preview request from a given time. */
 function previewOf(schedule: Schedule, from: string): Record<string, unknown> {
-  const { cron, rate, interval, dates, timezone, dst_gap, dst_fold, calendars, on_excluded, end_at } = schedule;
+  const { cron, rate, interval, dates, extra_dates, excluded_dates, timezone, dst_gap, dst_fold, calendars, on_excluded, end_at } = schedule;
+  const timings = schedule.timings?.map((each) => timingIn(lineOf(each)));
   const dialect = cron ? { dialect: schedule.dialect } : {};
   // Intervals are counted from the schedule's start.
-  const start_at = schedule.start_at ?? (rate || interval ? schedule.created_at : null);
-  return { cron, rate, interval, dates, ...dialect, timezone, dst_gap, dst_fold, calendars, on_excluded, start_at, end_at, from, count: SHOWN };
+  const start_at = schedule.start_at ?? (rate || interval || schedule.timings?.some((each) => each.rate || each.interval) ? schedule.created_at : null);
+  return { cron, rate, interval, dates, ...(timings ? { timings } : {}), extra_dates, excluded_dates, ...dialect, timezone, dst_gap, dst_fold, calendars, on_excluded, start_at, end_at, from, count: SHOWN };
 }
 
 export function Backfills({ schedule, done }: { schedule: Schedule; done: () => void }) {

@@ -49,10 +49,12 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
     } catch {
       const area = document.createElement("textarea");
       area.value = text;
-      document.body.append(area);
+      // Nothing outside an open dialog can be selected.
+      (document.querySelector("dialog[open]") ?? document.body).append(area);
       area.select();
-      document.execCommand("copy");
+      const isCopied = document.execCommand("copy");
       area.remove();
+      if (!isCopied) return;
     }
     done.value = true;
     setTimeout(() => (done.value = false), 1500);

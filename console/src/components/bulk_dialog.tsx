@@ -49,6 +49,12 @@ interface Counted {
   token: string | null;
 }
 
+function filterOf(kind: "cancel" | "retry", search: Search): Record<string, unknown> {
+  const filter = bulkFilter(search);
+  if (kind === "retry") delete filter["state"];
+  return filter;
+}
+
 const NOTHING: Counted = { matched: 0, examined: 0, pages: 0, next: null, token: null };
 
 export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; search: Search; close: () => void; done: () => void }) {
@@ -58,8 +64,8 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
   const pace = useSignal("");
   const counting = useSignal(false);
   const { busy, problem, send } = useSending();
-  const filter = bulkFilter(search);
-  if (kind === "retry") delete filter["state"];
+  // Relative times mean the time at which the dialog was opened, so that the action has the filter that was counted.
+  const filter = useRef(filterOf(kind, search)).current;
 
   const stopping = useRef<AbortController | null>(null);
   const stop = () => stopping.current?.abort();
@@ -74,7 +80,8 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
     problem.value = null;
     try {
       do {
-        const body = { filter, dry_run: true, ...(read.next && { next_token: read.next }) };
+        // The first page's token makes all pages count the tasks that existed then.
+        const body = { filter, dry_run: true, ...(read.next && { next_token: read.next, confirmation_token: read.token }) };
         const page = await ask<FilterActionResult>(`/v1/tasks/${kind}`, body, signal);
         read = {
           matched: read.matched + page.matched,

@@ -1,10 +1,11 @@
 /** The load in the next day or week: scheduled runs and tasks with a due time, shown as bars with marked collisions. */
 import { useSignal } from "@preact/signals";
 import type { Found, Reading } from "../api/reading";
+import type { Resource } from "../api/resource";
 import type { Forecast, ListedTask, TaskPage } from "../api/types";
 import { href } from "../router";
 import { counted, isoWithOffset, shortTime, weekdayOf, zoneName } from "../time";
-import { Relative, Time } from "./basics";
+import { ProblemBox, Relative, Time } from "./basics";
 
 const SHOWN = 4;
 const LABEL_EVERY = 8;
@@ -40,7 +41,7 @@ function barsOf(forecast: Forecast, next: Tasks | null): Bar[] {
 const LENGTHS = [[24, "24 hours"], [168, "7 days"]] as const;
 
 /** The load in the given number of hours, which `choose` changes. */
-export function ComingLoad({ forecast, next, hours, choose }: { forecast: Forecast | null; next: Reading<TaskPage, ListedTask>; hours: number; choose: (hours: number) => void }) {
+export function ComingLoad({ forecast, next, hours, choose }: { forecast: Resource<Forecast>; next: Reading<TaskPage, ListedTask>; hours: number; choose: (hours: number) => void }) {
   return (
     <section class="card wide coming-load">
       <div class="load-head">
@@ -53,7 +54,9 @@ export function ComingLoad({ forecast, next, hours, choose }: { forecast: Foreca
           ))}
         </span>
       </div>
-      {forecast ? <Load forecast={forecast} next={next.found.value} /> : <p class="muted">Loading…</p>}
+      {forecast.problem.value && <ProblemBox problem={forecast.problem.value} retry={() => void forecast.reload()} />}
+      {forecast.data.value && <Load forecast={forecast.data.value} next={next.found.value} />}
+      {!forecast.data.value && !forecast.problem.value && <p class="muted">Loading…</p>}
     </section>
   );
 }

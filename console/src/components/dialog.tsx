@@ -14,6 +14,8 @@ export function Dialog({
   wide?: boolean;
 }) {
   const element = useRef<HTMLDialogElement>(null);
+  /** Whether the pointer was pressed outside, because a selection of text in a field can also end there. */
+  const isOutside = useRef(false);
   // This happens synchronously, so that keys typed immediately go to the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -26,7 +28,8 @@ export function Dialog({
       class={wide ? "wide" : ""}
       aria-label={title}
       onClose={close}
-      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+      onPointerDown={(event) => (isOutside.current = event.target === event.currentTarget)}
+      onClick={(event) => isOutside.current && event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="dialog-body">
         <header>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { hiddenText } from "../api/codec";
 import type { ScheduleEvent, TaskHistoryEvent } from "../api/types";
 import { href } from "../router";
+import { counted } from "../time";
 import { StateChip, Time } from "./basics";
 
 function who(actor: ScheduleEvent["actor"] | null, worker?: string | null): string {
@@ -16,7 +17,7 @@ const named = (event: { type: string; fields?: readonly string[] | null; nodes?:
   return event.fields?.length ? `${name}: ${event.fields.join(", ")}` : name;
 };
 
-export function Events({ events }: { events: readonly TaskHistoryEvent[] | null }) {
+export function Events({ events, dropped }: { events: readonly TaskHistoryEvent[] | null; dropped: number }) {
   if (!events) return null;
   const rows = events.map((event) => ({
     at: event.at,
@@ -29,7 +30,7 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
     who: who(event.actor, event.worker),
     why: event.reason ?? (event.error ? hiddenText(`${event.error.type}: ${event.error.message}`) : ""),
   }));
-  return <EventTable rows={rows} />;
+  return <EventTable rows={rows} note={droppedNote(dropped, "action")} />;
 }
 
 /** Old and new values: `cron: 0 2 * * * → 0 3 * * *`. */
@@ -61,8 +62,10 @@ export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleE
     who: who(event.actor),
     why: event.reason ?? (REASONED.has(event.type) ? <span class="muted">no reason given</span> : ""),
   }));
-  return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older events are no longer kept.` : ""} />;
+  return <EventTable rows={rows.reverse()} note={droppedNote(dropped, "event")} />;
 }
+
+const droppedNote = (dropped: number, what: string): string => (dropped ? `${counted(dropped, `older ${what}`)} ${dropped === 1 ? "is" : "are"} no longer kept.` : "");
 
 interface EventRow {
   at: string | null;

@@ -39,8 +39,10 @@ const at = (state: TaskState): [number, number] => [PLACES[state][0] * STEP_X + 
 
 /** The past states of a task, from its record and events. */
 function visited(task: Task, events: readonly TaskHistoryEvent[]): Set<TaskState> {
-  const been = new Set<TaskState>([task.state, task.topology ? "blocked" : "scheduled"]);
-  if (task.topology && task.state !== "blocked") been.add("scheduled");
+  const isDependent = task.topology !== null || Boolean(task.after?.length);
+  const been = new Set<TaskState>([task.state, isDependent ? "blocked" : "scheduled"]);
+  // A task may be cancelled or paused while it is blocked.
+  if (isDependent && (task.attempt > 0 || !["blocked", "cancelled", "paused"].includes(task.state))) been.add("scheduled");
   for (const event of events) {
     if (event.type === "attempt_started" || event.outcome) been.add("running");
     if (event.outcome === "retried" || event.outcome === "lost") been.add("waiting");

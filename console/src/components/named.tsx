@@ -6,11 +6,12 @@ import { useReading } from "../api/reading";
 import type { SchedulePage, ScheduleSummary, TaskPage, TopologyPage, TopologySummary } from "../api/types";
 import { href } from "../router";
 import { written } from "../search";
+import { actsFor } from "../settings";
 import { counted } from "../time";
 
 const MOST_PAGES = 20;
 const KEPT_MS = 10_000;
-let schedules: { at: number; names: Promise<string[]> } | null = null;
+let schedules: { at: number; owner: string; names: Promise<string[]> } | null = null;
 
 async function readNames(): Promise<string[]> {
   const names: string[] = [];
@@ -25,7 +26,8 @@ async function readNames(): Promise<string[]> {
 
 /** The names among the first 2,000 schedules that contain a text, with an exact match first. */
 export async function schedulesNamed(text: string): Promise<string[]> {
-  if (!schedules || Date.now() - schedules.at > KEPT_MS) schedules = { at: Date.now(), names: readNames() };
+  const owner = actsFor.peek();
+  if (schedules?.owner !== owner || Date.now() - schedules.at > KEPT_MS) schedules = { at: Date.now(), owner, names: readNames() };
   try {
     const lower = text.toLowerCase();
     const found = (await schedules.names).filter((name) => name.toLowerCase().includes(lower));

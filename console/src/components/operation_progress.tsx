@@ -10,6 +10,7 @@ const KINDS: Record<string, string> = {
   resume: "Resuming",
   end: "Finishing",
   delete: "Deleting",
+  purge: "Purging",
   signal: "Waking",
 };
 

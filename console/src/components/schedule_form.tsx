@@ -189,14 +189,14 @@ function BehaviorFields({ values, set }: { values: Behavior; set: (change: Parti
         <div class="fields">
           <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00. A missed deadline sets off an alarm." />
           <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="In seconds. A missed deadline sets off an alarm." />
-          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="A multiple of the median of the latest successful runs. A longer run sends a notice." />
+          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} decimal hint="A multiple of the median of the latest successful runs. A longer run sends a notice." />
         </div>
       </details>
     </>
   );
 }
 
-function callOf(timing: TimingValues, behavior: Behavior, task: { type: string }, options: string[] | null, name: string, schedule?: Schedule): Call {
+function callOf(timing: TimingValues, behavior: Behavior, task: { type: string; payload?: unknown }, options: string[] | null, name: string, schedule?: Schedule): Call {
   const body = {
     ...timingBody(timing),
     overlap: behavior.overlap,
@@ -208,9 +208,31 @@ function callOf(timing: TimingValues, behavior: Behavior, task: { type: string }
     expect_duration_factor: behavior.expect_duration_factor ? Number(behavior.expect_duration_factor) : null,
     task,
   };
+  const words = options && optionsOf(timing, behavior);
+  const before = schedule ? optionsOf(initialTiming(schedule), initialBehavior(schedule)) : [];
+  // The command leaves out options with their default, so it cannot express that an option was set to its default.
+  // The command for a change has no such option.
+  const isUnknown = schedule !== undefined && options?.includes("--allow-unknown-type");
+  const isReset = (before ?? []).some((word) => word.startsWith("--") && !OF_KIND.has(word) && !words?.includes(word));
+  const ofTask = "payload" in task && (!schedule || jsonOf(task.payload) !== jsonOf(schedule.task.payload)) ? ["--payload", jsonOf(task.payload)] : [];
+  const said = (...first: string[]) => (options && words && !isReset && !isUnknown ? { command: command("schedules", ...first, ...words, ...ofTask, ...options) } : {});
+  if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };
+  const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
+  const type = task.type === schedule.task.type ? [] : ["--type", task.type];
+  return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, ...said("update", schedule.name, ...type) };
+}
+
+/** Options that another kind of timing replaces. */
+const OF_KIND = new Set(["--cron", "--dialect", "--rate", "--interval", "--date", "--permanent", "--timing"]);
+
+const jsonOf = (value: unknown): string => JSON.stringify(value ?? null);
+
+/** The command's options for the timing and the behavior, without defaults; null if one of several timings has no option. */
+function optionsOf(timing: TimingValues, behavior: Behavior): string[] | null {
   const when = timingOptions(timing);
-  const words = [
-    ...(when ?? []),
+  if (!when) return null;
+  return [
+    ...when,
     ...(behavior.overlap === "skip" ? [] : ["--overlap", behavior.overlap]),
     ...(behavior.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behavior.catch_up_seconds}s`]),
     ...(behavior.catch_up_mode === "latest" ? [] : ["--catch-up-mode", behavior.catch_up_mode]),
@@ -219,8 +241,4 @@ function callOf(timing: TimingValues, behavior: Behavior, task: { type: string }
     ...(behavior.expect_every_seconds ? ["--expect-every", `${behavior.expect_every_seconds}s`] : []),
     ...(behavior.expect_duration_factor ? ["--expect-duration-factor", behavior.expect_duration_factor] : []),
   ];
-  const said = (...first: string[]) => (options && when ? { command: command("schedules", ...first, ...words, ...options) } : {});
-  if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };
-  const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
-  return { method: "PATCH", path, body, headers: { "If-Match": `"${schedule.version}"` }, ...said("update", schedule.name) };
 }

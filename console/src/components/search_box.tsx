@@ -5,21 +5,25 @@ import { get } from "../api/client";
 import type { Summary, TaskSummary } from "../api/types";
 import { place, setQuery } from "../router";
 import { QUALIFIERS, STATES, withOffsets, written } from "../search";
+import { actsFor } from "../settings";
 import { clockKnown } from "../time";
 
-let types: string[] | null = null;
+/** The owner's types with tasks. */
+let types: { owner: string; names: readonly string[] } | null = null;
 
 /** The types with tasks, requested once at the first search for a type. */
 async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
-  if (types === null) {
-    types = [];
+  const owner = actsFor.peek();
+  if (types?.owner !== owner) {
+    types = { owner, names: [] };
     try {
-      types = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
+      const names = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
+      types = { owner, names };
     } catch {
       // The deployment does not count tasks; use the types on the page.
     }
   }
-  return [...new Set([...types, ...seen.map((task) => task.type)])];
+  return [...new Set([...types.names, ...seen.map((task) => task.type)])];
 }
 
 /** The values that a list suggests for its qualifiers. */
@@ -80,6 +84,8 @@ interface SearchBoxProps {
 }
 
 const NOTHING: Offered = {};
+const LAST_WORD = /(?:[^\s"]|"[^"]*"?)*$/;
+const FIRST_WORD = /^(?:[^\s"]|"[^"]*"?)*/;
 const EXAMPLE = "a full name, or state:failed type:report tag:team:docs due:<now+1h";
 
 export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS, offered = NOTHING, placeholder = EXAMPLE }: SearchBoxProps) {
@@ -89,18 +95,29 @@ export function SearchBox({ text, seen, search, label = "Search tasks", qualifie
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => void (typed.value = text), [text]);
 
-  const word = () => /(?:[^\s"]|"[^"]*"?)*$/.exec(typed.value.slice(0, input.current?.selectionStart ?? undefined))?.[0] ?? "";
+  const beforeCursor = () => typed.value.slice(0, input.current?.selectionStart ?? undefined);
+  const word = () => LAST_WORD.exec(beforeCursor())?.[0] ?? "";
   const look = async () => {
-    const found = await suggest(word(), seen, qualifiers, offered);
+    const asked = word();
+    const found = await suggest(asked, seen, qualifiers, offered);
+    if (word() !== asked) return;
     chosen.value = -1;
     options.value = document.activeElement === input.current ? found : [];
   };
   const take = (option: Option) => {
-    typed.value = typed.value.replace(/(?:[^\s"]|"[^"]*"?)*$/, "") + option.text;
+    const begun = beforeCursor();
+    const start = begun.replace(LAST_WORD, "") + option.text;
+    const rest = typed.value.slice(begun.length).replace(FIRST_WORD, "").trimStart();
+    typed.value = start + (rest && !start.endsWith(" ") ? " " : "") + rest;
     options.value = [];
+    if (input.current) {
+      // The field gets its text at once, so that the cursor can be placed before the other words.
+      input.current.value = typed.value;
+      input.current.focus();
+      input.current.setSelectionRange(start.length, start.length);
+    }
     if (option.text.endsWith(" ")) search(typed.value.trim());
     else void look();
-    input.current?.focus();
   };
   const submit = (event: Event) => {
     event.preventDefault();

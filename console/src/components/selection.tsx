@@ -1,5 +1,6 @@
 /** Actions on the selected rows of a list, with one request per task; two tasks can be compared. */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { ApiProblem, change, command, showCalls, type Call } from "../api/client";
 import type { TaskSummary } from "../api/types";
 import { href } from "../router";
@@ -49,13 +50,16 @@ function ActDialog({ act, tasks, close, done }: { act: Act; tasks: readonly Task
   const reason = useSignal("");
   const changed = useSignal(0);
   const refused = useSignal<readonly { id: string; problem: ApiProblem }[]>([]);
+  const isOpen = useRef(true);
+  useEffect(() => () => void (isOpen.current = false), []);
   const state = useSignal<"asked" | "busy" | "done">("asked");
   const { title, text } = ACTS[act];
   const sent: Call[] = [];
   const send = async (task: TaskSummary) => {
-    const body = { ...(reason.value ? { reason: reason.value } : {}), ...(act === "cancel" && ["preparing", "running"].includes(task.state) ? { force: true } : {}) };
+    const why = reason.value.trim();
+    const body = { ...(why ? { reason: why } : {}), ...(act === "cancel" && ["preparing", "running"].includes(task.state) ? { force: true } : {}) };
     try {
-      const words = ["tasks", act, task.id, ...("force" in body ? ["--force"] : []), ...(reason.value ? ["--reason", reason.value] : [])];
+      const words = ["tasks", act, task.id, ...("force" in body ? ["--force"] : []), ...(why ? ["--reason", why] : [])];
       const call = { method: "POST", path: `/v1/tasks/${task.id}/${act}`, body, command: command(...words) };
       await change(call);
       sent.push(call);
@@ -67,7 +71,11 @@ function ActDialog({ act, tasks, close, done }: { act: Act; tasks: readonly Task
   const submit = async (event: Event) => {
     event.preventDefault();
     state.value = "busy";
-    for (const task of chosen.value) await send(task);
+    for (const task of chosen.value) {
+      // Closing the dialog keeps the remaining tasks as they are.
+      if (!isOpen.current) break;
+      await send(task);
+    }
     state.value = "done";
     showCalls(sent);
     done();
@@ -98,7 +106,7 @@ function ActDialog({ act, tasks, close, done }: { act: Act; tasks: readonly Task
         )}
         <footer>
           <button type="button" class="quiet" onClick={close}>
-            {state.value === "done" ? "Close" : "Keep them"}
+            {state.value === "done" ? "Close" : state.value === "busy" ? "Stop" : "Keep them"}
           </button>
           {state.value !== "done" && (
             <button type="submit" class={act === "cancel" ? "danger" : "primary"} disabled={state.value === "busy"}>

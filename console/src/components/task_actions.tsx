@@ -43,8 +43,11 @@ const OFFERS: readonly Offer[] = [
 /** Whether a task can be approved or rejected now; if it was moved to a later time, only from that time on. */
 const awaitsApproval = (task: Task) => task.waiting_for?.reason === "approval" && task.next_at !== task.due_at;
 
+/** A node that waits for its parents is paused with its topology. */
+const isBlockedNode = (task: Task) => task.state === "blocked" && task.topology !== null;
+
 const isOffered = (task: Task) => (offer: Offer) =>
-  offer.states.includes(task.state) && (offer.approve === undefined || awaitsApproval(task));
+  offer.states.includes(task.state) && (offer.approve === undefined || awaitsApproval(task)) && !(offer.name === "pause" && isBlockedNode(task));
 
 /** The known children of a task. */
 export interface KnownChildren {

@@ -143,6 +143,8 @@ export function optionWords(values: OptionValues): string[] | null {
     if (value === false) words.push(option.replace("--", "--no-"));
     else if (value === true) words.push(option);
     else if (kind === "tags") words.push(...tagLines(value).flatMap((line) => [option, line]));
+    // The value `stop` is a flag of the command.
+    else if (path === "order.on_failure") words.push(option);
     else words.push(option, value.trim());
   }
   return words;

@@ -11,7 +11,7 @@ import { ReadingLine } from "../components/reading";
 import { Months } from "../components/months";
 import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
-import { now } from "../time";
+import { counted, now } from "../time";
 import { partsOf } from "./calendars";
 
 export function CalendarDetail({ subject: name }: { subject: string }) {
@@ -50,6 +50,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
           </button>
         </div>
       </div>
+      {calendar.problem.value && <ProblemBox problem={calendar.problem.value} retry={reload} />}
       <section class="card wide months-card">
         <h2>The next twelve months</h2>
         <Months times={read} from={now.peek()} count={12} />
@@ -80,6 +81,7 @@ function Times({ calendar }: { calendar: Calendar }) {
           ["Weekdays", calendar.weekdays.join(", ") || "none"],
           ["Hours", calendar.windows.length ? calendar.windows.map((each) => <div key={`${each.start}${each.label}`}>{each.start} to {each.end} <span class="muted">{each.weekdays.length < 7 && each.weekdays.join(", ")} {each.label}</span></div>) : "none"],
           ["Periods", calendar.spans.length ? calendar.spans.slice(0, SHOWN).map((each) => <div key={each.start}><Time at={each.start} zone={calendar.timezone} /> to <Time at={each.end} zone={calendar.timezone} /> <span class="muted">{each.reason}</span></div>) : "none"],
+          ...(calendar.spans.length > SHOWN ? ([["Later periods", `and ${counted(calendar.spans.length - SHOWN, "more period")}`]] as const) : []),
           ["Dates", dates.length ? dates.slice(0, SHOWN).map(([day, label]) => <div key={day}><time dateTime={day}>{day}</time> <span class="muted">{label}</span></div>) : "none"],
           ...(dates.length > SHOWN ? ([["", `and ${dates.length - SHOWN} more dates`]] as const) : []),
           ["Except", calendar.except_dates.join(", ") || "none"],

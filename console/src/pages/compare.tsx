@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { hiddenText } from "../api/codec";
 import { useResource } from "../api/resource";
+import { bytesOf } from "../api/uploads";
 import type { Task } from "../api/types";
 import { ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { Difference } from "../components/create_task_form";
@@ -27,7 +28,8 @@ const ROWS: readonly Row[] = [
   ["Cost", (task) => dollars(task.cost_dollars), (task) => task.cost_dollars],
 ];
 
-const text = (value: unknown): string => JSON.stringify(value ?? null, null, 2);
+/** A value as text, without the address of uploaded bytes, which is signed anew for each reading. */
+const text = (value: unknown): string => JSON.stringify(bytesOf(value)?.url === undefined ? (value ?? null) : { $binary: { ...bytesOf(value), url: undefined } }, null, 2);
 
 export function Compare() {
   const { query } = usePlace("tasks", "compare");
@@ -76,7 +78,7 @@ function Comparison({ a, b }: { a: Task; b: Task }) {
       {(["payload", "result"] as const).map((name) => (
         <section key={name} class="card">
           <h2>{name === "payload" ? "Payload" : "Result"}</h2>
-          {text(a[name]) === text(b[name]) ? <p class="muted">The same.</p> : <Difference before={text(a[name])} after={text(b[name])} label={`Lines of the ${name} that differ`} />}
+          {text(a[name]) === text(b[name]) ? <p class="muted">{bytesOf(a[name])?.url === undefined ? "The same." : "Uploaded bytes of the same size and type, which are not compared."}</p> : <Difference before={text(a[name])} after={text(b[name])} label={`Lines of the ${name} that differ`} />}
         </section>
       ))}
     </>

@@ -1,8 +1,9 @@
 /** Dead letters are tasks that have failed for good, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { ApiProblem, ask, command } from "../api/client";
 import { hiddenText } from "../api/codec";
-import { useReading } from "../api/reading";
+import { MOST_PAGES, useReading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { FilterActionResult, ListedTask, Summary, TaskPage, TaskSummary } from "../api/types";
 import { useSending } from "../components/action";
@@ -150,13 +151,24 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
   const reason = useSignal("");
   const { busy, problem, send } = useSending();
   const filter = { type: group.type, error_type: group.error, ...(act === "discard" ? { state: "failed" } : {}) };
+  const counting = useSignal(false);
+  const stopping = useRef(new AbortController()).current;
+  useEffect(() => () => stopping.abort(), []);
+  /** Counts page by page until the end, or for this many pages; the first page's token fixes the time of the count. */
   const count = async () => {
     problem.value = null;
+    counting.value = true;
     try {
-      found.value = await ask<FilterActionResult>(action.path, { filter, dry_run: true });
+      for (let pages = 0; pages < MOST_PAGES && (found.peek() === null || found.peek()?.next_token); pages += 1) {
+        const before = found.peek();
+        const more = before ? { next_token: before.next_token, confirmation_token: before.confirmation_token } : {};
+        const page = await ask<FilterActionResult>(action.path, { filter, dry_run: true, ...more }, stopping.signal);
+        found.value = { ...page, matched: (before?.matched ?? 0) + page.matched };
+      }
     } catch (error) {
       if (error instanceof ApiProblem) problem.value = error;
     }
+    counting.value = false;
   };
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -180,7 +192,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
         {found.value && (
           <p role="status">
             <strong>{counted(matched, "task")}</strong> {matched === 1 ? "matches" : "match"}
-            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not included. An action that takes longer than a second continues as a bulk operation.
+            {found.value.next_token ? (counting.value ? " so far" : " so far; there may be more") : ""}. Tasks that fail from now on are not included. An action that takes longer than a second continues as a bulk operation.
           </p>
         )}
         <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for the failed target to recover." : "Leave empty for the maximum speed."} />
@@ -192,8 +204,8 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
           <button type="button" class="quiet" onClick={close}>
             Keep them
           </button>
-          <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value || (found.value !== null && matched === 0)}>
-            {found.value ? `${action.verb} ${matched}` : "Count the tasks"}
+          <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value || counting.value || (found.value !== null && matched === 0)}>
+            {found.value ? `${action.verb} ${matched}${found.value.next_token ? " or more" : ""}` : "Count the tasks"}
           </button>
         </footer>
       </form>

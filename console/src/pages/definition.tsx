@@ -1,6 +1,6 @@
 /** One topology definition, with a version's parameters and nodes, its changes, and a form to run it. */
 import { useSignal } from "@preact/signals";
-import { command } from "../api/client";
+import { command, newKey } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Definition, DefinitionDiff, DefinitionVersions, Task } from "../api/types";
 import { ActionDialog, type Action, useSending } from "../components/action";
@@ -49,6 +49,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
           </button>
         </div>
       </div>
+      {definition.problem.value && <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} />}
       <div class="grid">
         <About definition={read} />
         <Parameters definition={read} />
@@ -103,11 +104,13 @@ function Parameters({ definition }: { definition: Definition }) {
 }
 
 function Versions({ name, path, shown }: { name: string; path: string; shown: number }) {
-  const versions = useResource<DefinitionVersions>(`${path}/versions`).data.value?.versions ?? [];
+  const resource = useResource<DefinitionVersions>(`${path}/versions`);
+  const versions = resource.data.value?.versions ?? [];
   const there = new Set(versions.map((each) => each.version));
   return (
     <section class="card">
       <h2>Versions</h2>
+      {resource.problem.value && <ProblemBox problem={resource.problem.value} retry={() => void resource.reload()} />}
       <table aria-label="Versions">
         <tbody>
           {versions.map((each) => (
@@ -179,6 +182,8 @@ function valueOf(type: string, text: string): unknown {
 
 function RunForm({ definition, path, close }: { definition: Definition; path: string; close: () => void }) {
   const typed = useSignal<Record<string, string>>({});
+  // Even if the request is resent after a lost response, only one topology is created.
+  const key = useSignal(newKey());
   const { busy, problem, send } = useSending();
   const parameters = Object.entries(definition.parameters);
   const submit = async (event: Event) => {
@@ -189,6 +194,7 @@ function RunForm({ definition, path, close }: { definition: Definition; path: st
     const made = await send<Task>({
       method: "POST",
       path: `${path}/runs`,
+      headers: { "Idempotency-Key": key.value },
       body: { version: definition.version, parameters: values },
       command: command("topologies", "definitions", "run", definition.name, "--version", String(definition.version), ...words),
     });
@@ -206,7 +212,10 @@ function RunForm({ definition, path, close }: { definition: Definition; path: st
               required={!("default" in each)}
               placeholder={"default" in each ? (each.type === "string" ? String(each.default) : JSON.stringify(each.default)) : ""}
               value={typed.value[name] ?? ""}
-              onInput={(event) => (typed.value = { ...typed.value, [name]: event.currentTarget.value })}
+              onInput={(event) => {
+                typed.value = { ...typed.value, [name]: event.currentTarget.value };
+                key.value = newKey();
+              }}
             />
           </Field>
         ))}

@@ -28,14 +28,14 @@ export function GroupDetail({ subject: id }: { subject: string }) {
   };
   const cancel: Action = {
     title: `Cancel the members of ${id}`,
-    text: `${counted(open, "member")} have not ended. Running members continue.`,
+    text: `${counted(open, "member has", "members have")} not ended. Running members continue.`,
     verb: "Cancel the members",
     danger: true,
     call: () => ({ method: "POST", path: `${path}/cancel`, body: {}, command: command("groups", "cancel", id) }),
   };
   const retry: Action = {
     title: `Retry the failed members of ${id}`,
-    text: `${counted(read.counts.failed ?? 0, "member")} have failed. They run again from their first attempt.`,
+    text: `${counted(read.counts.failed ?? 0, "member has", "members have")} failed. They run again from their first attempt.`,
     verb: "Retry",
     call: () => ({ method: "POST", path: `${path}/retry`, body: {}, command: command("groups", "retry", id) }),
   };
@@ -57,6 +57,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
           ))}
         </div>
       </div>
+      {group.problem.value && <ProblemBox problem={group.problem.value} retry={reload} />}
       <div class="grid">
         <section class="card">
           <h2>
@@ -88,6 +89,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
         </section>
         <section class="card">
           <h2>The first members</h2>
+          {members.problem.value && <ProblemBox problem={members.problem.value} retry={reload} />}
           <ol class="line">
             {(members.data.value?.tasks ?? []).map((task) => (
               <li key={task.id}>

@@ -1,6 +1,7 @@
 /** Resources that tasks with the same key share: rates, locks, unique keys and ordered keys. Each kind is a section
  * here. */
-import { useReading } from "../api/reading";
+import { useSignal, type Signal } from "@preact/signals";
+import { useReading, type Found } from "../api/reading";
 import type { OrderedKeyPage, RatePage, RateSummary, UniqueKeyPage } from "../api/types";
 import { Command, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { NoneFound, ReadingLine } from "../components/reading";
@@ -45,8 +46,28 @@ export function RateState({ rate }: { rate: RateSummary }) {
   );
 }
 
+interface MoreProps {
+  reading: { found: { readonly value: Found<unknown, unknown> | null } };
+  what: string;
+  wanted: Signal<number>;
+}
+
+/** The button for more rows of a section; the page's address has the token of only one list. */
+function More({ reading, what, wanted }: MoreProps) {
+  const read = reading.found.value;
+  if (!read?.token || !read.isKnown) return null;
+  return (
+    <p class="pager">
+      <button type="button" onClick={() => (wanted.value = read.entries.length + LIMIT)}>
+        Show more {what}
+      </button>
+    </p>
+  );
+}
+
 function Rates() {
-  const page = useReading<RatePage, RateSummary>(`/v1/rates?limit=${LIMIT}`, { entries: (each) => each.rates, enough: LIMIT });
+  const wanted = useSignal(LIMIT);
+  const page = useReading<RatePage, RateSummary>(`/v1/rates?limit=${LIMIT}`, { entries: (each) => each.rates, enough: wanted.value });
   const read = page.found.value;
   return (
     <>
@@ -84,13 +105,15 @@ function Rates() {
           </tbody>
         </table>
       )}
+      <More reading={page} what="rates" wanted={wanted} />
       <ReadingLine reading={page} what="rates" />
     </>
   );
 }
 
 function UniqueKeys() {
-  const page = useReading<UniqueKeyPage, UniqueKeyPage["unique_keys"][number]>(`/v1/unique-keys?limit=${LIMIT}`, { entries: (each) => each.unique_keys, enough: LIMIT });
+  const wanted = useSignal(LIMIT);
+  const page = useReading<UniqueKeyPage, UniqueKeyPage["unique_keys"][number]>(`/v1/unique-keys?limit=${LIMIT}`, { entries: (each) => each.unique_keys, enough: wanted.value });
   const read = page.found.value;
   return (
     <>
@@ -133,13 +156,15 @@ function UniqueKeys() {
           </tbody>
         </table>
       )}
+      <More reading={page} what="unique keys" wanted={wanted} />
       <ReadingLine reading={page} what="unique keys" />
     </>
   );
 }
 
 function OrderedKeys() {
-  const page = useReading<OrderedKeyPage, OrderedKeyPage["ordered_keys"][number]>(`/v1/ordered-keys?limit=${LIMIT}`, { entries: (each) => each.ordered_keys, enough: LIMIT });
+  const wanted = useSignal(LIMIT);
+  const page = useReading<OrderedKeyPage, OrderedKeyPage["ordered_keys"][number]>(`/v1/ordered-keys?limit=${LIMIT}`, { entries: (each) => each.ordered_keys, enough: wanted.value });
   const read = page.found.value;
   return (
     <>
@@ -182,6 +207,7 @@ function OrderedKeys() {
           </tbody>
         </table>
       )}
+      <More reading={page} what="ordered keys" wanted={wanted} />
       <ReadingLine reading={page} what="ordered keys" />
     </>
   );

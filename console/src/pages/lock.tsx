@@ -41,6 +41,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
           )}
         </div>
       </div>
+      {lock.problem.value && <ProblemBox problem={lock.problem.value} retry={reload} />}
       <div class="grid">
         <section class="card">
           <h2>

@@ -11,7 +11,7 @@ import { NoneYet, ReadingLine } from "../components/reading";
 import { TaskTable } from "../components/task_table";
 import { dollars } from "../money";
 import { href } from "../router";
-import { STATES, written } from "../search";
+import { ENDED, STATES, written } from "../search";
 import { counted, dayOf, duration, now } from "../time";
 
 export function Overview() {
@@ -45,7 +45,7 @@ export function Overview() {
         {read && <Types summary={read} />}
         <OnTime overdue={overdue} held={held} ended={ended} />
         <Spending ended={ended} />
-        <ComingLoad forecast={forecast.data.value} next={next} hours={hours.value} choose={(each) => (hours.value = each)} />
+        <ComingLoad forecast={forecast} next={next} hours={hours.value} choose={(each) => (hours.value = each)} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
@@ -309,7 +309,7 @@ function Lateness({ values }: { values: readonly number[] }) {
 }
 
 const SHOWN_TYPES = 8;
-const OPEN: readonly TaskState[] = ["blocked", "scheduled", "waiting", "preparing", "running", "paused"];
+const OPEN: readonly TaskState[] = STATES.filter((state) => !ENDED.includes(state));
 
 function Types({ summary }: { summary: Summary }) {
   return (

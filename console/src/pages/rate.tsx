@@ -24,14 +24,19 @@ export function RateDetail({ subject: key }: { subject: string }) {
     text,
     verb,
     reason: true,
-    call: (reason): Call => ({ method: "POST", path: `${path}/${verb.toLowerCase()}`, body: { reason }, command: command("rates", verb.toLowerCase(), read.key) }),
+    call: (reason): Call => ({ method: "POST", path: `${path}/${verb.toLowerCase()}`, body: { reason }, command: command("rates", verb.toLowerCase(), read.key, ...(reason ? ["--reason", reason] : [])) }),
   });
   const pin: Action = {
     title: `Pin the limit of ${read.key}`,
     text: "The pinned limit replaces the limits that tasks request, until it is unpinned.",
     verb: "Pin",
     reason: true,
-    call: (reason) => ({ method: "PUT", path, body: { limit: Number(limit.value), per_seconds: Number(seconds.value), reason } }),
+    call: (reason) => ({
+      method: "PUT",
+      path,
+      body: { limit: Number(limit.value), per_seconds: Number(seconds.value), reason },
+      command: command("rates", "pin", read.key, limit.value, "--per", seconds.value, ...(reason ? ["--reason", reason] : [])),
+    }),
     more: (
       <>
         <Field label="Starts">
@@ -72,6 +77,7 @@ export function RateDetail({ subject: key }: { subject: string }) {
           ))}
         </div>
       </div>
+      {rate.problem.value && <ProblemBox problem={rate.problem.value} retry={reload} />}
       <div class="grid">
         <section class="card">
           <h2>Limit and use</h2>

@@ -59,6 +59,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         </div>
         <Actions schedule={read} path={path} done={reload} changed={changed} />
       </div>
+      {schedule.problem.value && <ProblemBox problem={schedule.problem.value} retry={reload} />}
       <div class="grid">
         <Strip runs={shown} reading={runs} zone={read.timezone} />
         <ScheduleWhy name={read.name} path={path} />
@@ -69,12 +70,13 @@ export function SchedulePage({ subject: name }: { subject: string }) {
           </section>
           <section class="card">
             <h2>Payload</h2>
-            <PayloadView value={read.task.payload} label="Payload" />
+            {"payload" in read.task ? <PayloadView value={read.task.payload} label="Payload" /> : <p class="muted">It is too large to be shown here; the schedule's tasks show it.</p>}
           </section>
         </div>
         <About schedule={read} />
         <Backfills schedule={read} done={reload} />
         <RunTable runs={shown} reading={runs} zone={read.timezone} more={() => (wanted.value += SHOWN_RUNS)} />
+        {events.problem.value && !schedule.problem.value && <ProblemBox problem={events.problem.value} retry={reload} />}
         {events.data.value && <ScheduleEvents {...events.data.value} />}
       </div>
     </>

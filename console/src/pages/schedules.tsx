@@ -107,7 +107,7 @@ export function Schedules() {
         </p>
       ))}
       <div class="list-tools">
-        <ByTag search={search} schedules={matching(all, { terms: search.terms.filter((term) => term.qualifier === "tag"), faults: [] })} done={() => void page.reload()} />
+        <ByTag search={search} schedules={matching(all, { terms: search.terms.filter((term) => term.qualifier === "tag"), faults: [] })} isKnown={page.found.value?.isKnown ?? false} done={() => void page.reload()} />
         <select class="small" aria-label="Order" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "name" ? "" : event.currentTarget.value })}>
           {Object.entries(SORTS).map(([name, title]) => (
             <option key={name} value={name}>
@@ -143,7 +143,7 @@ export function Schedules() {
 }
 
 /** Pauses or resumes all schedules with the tags of the search. */
-function ByTag({ search, schedules, done }: { search: Search; schedules: readonly ScheduleSummary[]; done: () => void }) {
+function ByTag({ search, schedules, isKnown, done }: { search: Search; schedules: readonly ScheduleSummary[]; isKnown: boolean; done: () => void }) {
   const verb = useSignal<"" | "pause" | "resume">("");
   const tags = search.terms.filter((term) => term.qualifier === "tag");
   const isOffered = tags.length > 0 && tags.length === search.terms.length && search.faults.length === 0;
@@ -155,19 +155,19 @@ function ByTag({ search, schedules, done }: { search: Search; schedules: readonl
           {each === "pause" ? "Pause all…" : "Resume all…"}
         </button>
       ))}
-      {verb.value && <ActionDialog action={byTag(verb.value, tags.map((term) => term.value), schedules)} close={() => (verb.value = "")} done={done} />}
+      {verb.value && <ActionDialog action={byTag(verb.value, tags.map((term) => term.value), schedules, isKnown)} close={() => (verb.value = "")} done={done} />}
     </div>
   );
 }
 
-function byTag(verb: "pause" | "resume", tags: readonly string[], schedules: readonly ScheduleSummary[]): Action {
+function byTag(verb: "pause" | "resume", tags: readonly string[], schedules: readonly ScheduleSummary[], isKnown: boolean): Action {
   const count = schedules.filter((each) => each.state === (verb === "pause" ? "active" : "paused")).length;
   const pairs = tags.map((tag) => [tag.slice(0, tag.indexOf(":")), tag.slice(tag.indexOf(":") + 1)] as const);
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
-    title: `${verbed} ${counted(count, "schedule")}`,
+    title: `${verbed} ${isKnown ? counted(count, "schedule") : `${count} or more schedules`}`,
     text: `${verbed === "Pause" ? "Queued tasks of these schedules will not run, and no new runs start until the schedules are resumed." : "These schedules run from now on; runs missed while they were paused are not caught up."} All ${verb === "pause" ? "active" : "paused"} schedules with ${tags.join(" and ")} are affected. An action that takes longer than a second continues as a bulk operation.`,
-    verb: `${verbed} ${count}`,
+    verb: `${verbed} ${count}${isKnown ? "" : " or more"}`,
     danger: verb === "pause",
     reason: true,
     call: (reason) => ({

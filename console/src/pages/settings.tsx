@@ -5,7 +5,7 @@ import { useResource } from "../api/resource";
 import type { DeploymentSettings, QuotaList } from "../api/types";
 import { Command, Facts, ProblemBox, useLater } from "../components/basics";
 import { href } from "../router";
-import { counted } from "../time";
+import { counted, now } from "../time";
 
 const PRECISIONS: Record<DeploymentSettings["precision"], string> = {
   normal: "normal: tasks reach the worker just before they are due, and the worker waits for the due time",
@@ -92,7 +92,7 @@ export function Settings() {
                 ["Counts", read.is_counted ? "the overview counts tasks by state and type" : "tasks are not counted"],
               ]}
             />
-            {read.is_archived && <Command text={`duetime archive query --where "state = 'failed'"`} />}
+            {read.is_archived && <ArchiveCommand settings={read} />}
           </Card>
           <Card title="Request limits">
             <Facts
@@ -151,6 +151,16 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
       {children}
     </section>
   );
+}
+
+const DAY_MS = 86_400_000;
+const SHOWN_DAYS = 30;
+
+/** The command for the tasks archived last; it reads AWS, so there is none for the local stack. */
+function ArchiveCommand({ settings: { logs, retention_days } }: { settings: DeploymentSettings }) {
+  if (logs && !logs.log_group) return null;
+  const from = new Date(now.peek() - (retention_days + SHOWN_DAYS) * DAY_MS).toISOString().slice(0, 10);
+  return <Command text={`duetime archive query --from ${from} --stack ${logs?.stack ?? "STACK"} --where "state = 'failed'"`} />;
 }
 
 /** The quotas that operators have set; they take effect without a deployment. */

@@ -137,7 +137,14 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
       ...(limited && starts.value ? { rate: { limit: Number(starts.value), per_seconds: Number(seconds.value), burst: Number(burst.value) } } : {}),
       reason: reason.value.trim(),
     };
-    await send({ method: "PUT", path: pathOf(scope.value, scope.value === "all" ? "all" : name.value), body });
+    const words = [
+      ...(scope.value === "all" ? ["all"] : [scope.value, name.value]),
+      ...(limited ? [] : ["--stop"]),
+      ...(limited && most.value ? ["--max-concurrent", most.value] : []),
+      ...(limited && starts.value ? ["--rate-limit", starts.value, "--rate-per", seconds.value, "--rate-burst", burst.value] : []),
+      ...(body.reason ? ["--reason", body.reason] : []),
+    ];
+    await send({ method: "PUT", path: pathOf(scope.value, scope.value === "all" ? "all" : name.value), body, command: command("switches", "set", ...words) });
     if (problem.value) return;
     close();
     done();
@@ -176,7 +183,7 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
           </div>
         )}
         <Field label="Reason" hint="Shown on each task that is held back and, for a stop, on every page.">
-          <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
+          <input value={reason.value} maxLength={128} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>
         {problem.value && <ProblemBox problem={problem.value} />}
         <footer>

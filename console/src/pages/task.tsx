@@ -17,7 +17,7 @@ import { Why } from "../components/why";
 import { dollars } from "../money";
 import { href } from "../router";
 import { ENDED, tagSearch } from "../search";
-import { counted, duration } from "../time";
+import { counted, duration, serverNow } from "../time";
 
 const SHOWN_CHILDREN = 20;
 
@@ -38,11 +38,13 @@ export function TaskPage({ subject: id }: { subject: string }) {
   useFollowUp(task.data.value, reload);
 
   const read = task.data.value;
+  // Without a part of the page, the reason is shown; usually, all requests fail for the same reason.
+  const problem = [task, explanation, attempts, events, steps, children].map((each) => each.problem.value).find(Boolean);
   if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Loading the task…</p>;
   return (
     <>
       <Head task={read} children={knownOf(children.data.value)} reload={reload} />
-      {task.problem.value && <ProblemBox problem={task.problem.value} retry={reload} />}
+      {problem && <ProblemBox problem={problem} retry={reload} />}
       <div class="grid">
         <div class="stack">
           {explanation.data.value && <Why explanation={explanation.data.value} />}
@@ -56,7 +58,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
         {steps.data.value && <Steps steps={steps.data.value.steps} />}
         {children.data.value && <Children page={children.data.value} />}
         {read.attempt > 0 && <Logs taskId={read.id} createdAt={read.created_at} />}
-        <Events events={events.data.value?.events ?? null} />
+        <Events events={events.data.value?.events ?? null} dropped={events.data.value?.dropped ?? 0} />
       </div>
     </>
   );
@@ -66,7 +68,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
 function useFollowUp(task: Task | null, reload: () => void): void {
   const next = task && !task.finished_at ? task.next_at : null;
   useEffect(() => {
-    const wait = next ? Date.parse(next) - Date.now() + 1500 : -1;
+    const wait = next ? Date.parse(next) - serverNow() + 1500 : -1;
     if (wait < 0 || wait > 60_000) return undefined;
     const timer = setTimeout(reload, wait);
     return () => clearTimeout(timer);
@@ -93,7 +95,7 @@ function Head({ task, children, reload }: { task: Task; children: KnownChildren 
         </p>
       </div>
       <div class="actions">
-        <TaskActions task={task} done={reload} children={children} />
+        <TaskActions task={task} done={reload} node={task.topology !== null} children={children} />
         <CreateTask from={task} />
       </div>
     </div>
@@ -173,7 +175,7 @@ function About({ task }: { task: Task }) {
           ...(task.group ? ([["Group", <a href={href(["groups", task.group.id])}>{task.group.id}</a>]] as const) : []),
           ...(task.completes_group ? ([["After the group", <a href={href(["groups", task.completes_group])}>{task.completes_group}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
-          ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
+          ...(task.target.kind === "topology" ? ([["Graph", <a href={href(["topologies", task.id])}>its nodes</a>]] as const) : []),
           ...(task.fair_key ? ([["Fair key", `${task.fair_key}${task.fair_weight ? `, weight ${task.fair_weight}` : ""}`]] as const) : []),
           ...(lock ? ([["Lock", <LockLink lock={lock} />]] as const) : []),
           ...(task.locks ? ([["Locks", task.locks.map((each) => <div key={each.key}><LockLink lock={each} /></div>)]] as const) : []),

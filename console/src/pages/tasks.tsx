@@ -41,7 +41,7 @@ export function Tasks() {
   useOffsets(text);
   const key = search.faults.length ? null : JSON.stringify([withOffsets(text), query.get("order"), query.get("by"), token]);
   const page = useReading<TaskPage, ListedTask>(isTimed(search) ? () => pathOf(text, query) : pathOf(text, query), { entries: (each) => each.tasks, enough: LIMIT }, key);
-  const { tasks, fresh, clear } = useChanges(text, page.found);
+  const { tasks, fresh, listed } = useChanges(text, page.found);
   const shown = useNewest(tasks, fresh.pushed);
   const selected = useSignal<ReadonlySet<string>>(new Set());
   useEffect(() => void (selected.value = new Set()), [key]);
@@ -52,8 +52,9 @@ export function Tasks() {
   const isByEnd = applied?.order_by === "finished_at";
 
   const read = async () => {
-    await page.reload();
-    clear();
+    // Tasks that are announced during the reading may be missing in its result.
+    const announced = fresh.announced();
+    if (await page.reload()) listed(announced);
   };
   return (
     <>
@@ -134,7 +135,15 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
     unknown.clear();
     count.value = 0;
   };
+  const listed = (ids: Iterable<string>) => {
+    for (const id of ids) unknown.delete(id);
+    count.value = unknown.size;
+  };
   useEffect(clear, [text]);
+  useEffect(() => {
+    // The list is also read again regularly; what it then shows is no longer new.
+    listed((tasks.peek() ?? []).map((task) => task.id));
+  }, [page.value]);
   useLive("mine", ({ id, item, version }) => {
     if (tasks.peek()?.some((task) => task.id === id)) {
       const known = pushed.peek().get(id);
@@ -145,7 +154,7 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
       if (unknown.size < MOST_NEW) count.value = unknown.add(id).size;
     }
   });
-  return { tasks, fresh: { pushed, count }, clear };
+  return { tasks, fresh: { pushed, count, announced: () => [...unknown] }, listed };
 }
 
 function StateFilter({ text }: { text: string }) {

@@ -14,7 +14,7 @@ import { now, zoneLabel } from "../time";
 import { CreateTopology } from "../topologies/create_topology";
 
 const LIMIT = 100;
-const SHOWN_STATES = ["scheduled", "running", "paused", "succeeded", "failed", "rolling_back", "rolled_back", "cancelled"];
+const SHOWN_STATES = ["scheduled", "blocked", "waiting", "running", "paused", "succeeded", "failed", "rolling_back", "rolled_back", "cancelled"];
 
 export function Topologies() {
   const { query: shown } = usePlace("topologies");
@@ -38,6 +38,16 @@ export function Topologies() {
     unknown.value = new Set();
   };
   useEffect(clear, [text]);
+  const listed = (ids: ReadonlySet<string>) => {
+    if ([...unknown.peek()].some((id) => ids.has(id))) unknown.value = new Set([...unknown.peek()].filter((id) => !ids.has(id)));
+  };
+  // The list is also read again regularly; what it then shows is no longer new.
+  useEffect(() => listed(new Set(read.peek()?.entries.map((each) => each.id))), [read.value]);
+  const readNew = async () => {
+    // Topologies that are announced during the reading may be missing in its result.
+    const announced = unknown.peek();
+    if (await page.reload()) listed(announced);
+  };
   useLive("mine", ({ id, item }) => {
     if (read.peek()?.entries.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
     // Tasks of other types may be topologies, which are found when the list is read again.
@@ -55,7 +65,7 @@ export function Topologies() {
       <SearchBox text={text} seen={[]} search={go} label="Search topologies" qualifiers={TOPOLOGY_QUALIFIERS} />
       <div class="states" role="group" aria-label="States">
         {SHOWN_STATES.map((state) => (
-          <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`))}>
+          <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`, TOPOLOGY_QUALIFIERS))}>
             <i aria-hidden="true" />
             {state.replaceAll("_", " ")}
           </button>
@@ -68,7 +78,7 @@ export function Topologies() {
       ))}
       <div class="list-tools" aria-live="polite">
         {unknown.value.size > 0 && (
-          <button type="button" class="pill" onClick={() => (token ? setQuery({ page: "" }) : void page.reload().then(clear))}>
+          <button type="button" class="pill" onClick={() => (token ? setQuery({ page: "" }) : void readNew())}>
             {unknown.value.size} new
           </button>
         )}

@@ -30,7 +30,7 @@ export function Workers() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more tasks are running" : "No task is running"}>
         <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
-        <Command text="duetime worker my_handlers --type pulled" />
+        <Command text="duetime worker run jobs:worker" />
       </NoneFound>
       {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Running tasks wait for a notification of their outcome.</p></Empty>}
       <Rows reading={page}>

@@ -2,7 +2,7 @@
  * */
 import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { command, get, newKey, type ApiProblem } from "../api/client";
+import { ApiProblem, command, get, newKey } from "../api/client";
 import type { Task } from "../api/types";
 import { useSending } from "../components/action";
 import { Field, ProblemBox } from "../components/basics";
@@ -31,22 +31,25 @@ interface CreateTopologyProps {
 
 export function CreateTopology({ from, node }: CreateTopologyProps) {
   const text = useSignal<string | null>(null);
-  const open = async () => {
-    if (!from) {
-      text.value = EXAMPLE;
-      return;
-    }
-    const task = await get<Task>(`/v1/tasks/${encodeURIComponent(from)}`);
+  const { problem, attempt } = useSending();
+  const open = () => {
+    if (from) void attempt(() => copy(from));
+    else text.value = EXAMPLE;
+  };
+  const copy = async (id: string) => {
+    const task = await get<Task>(`/v1/tasks/${encodeURIComponent(id)}`);
     const graph = task.payload as Record<string, unknown>;
-    const nodes = graph["nodes"] as GraphNodes;
+    const nodes = graph["nodes"] as GraphNodes | undefined;
+    if (typeof nodes !== "object") throw new ApiProblem(0, "graph_hidden", "The graph cannot be copied", "You may not read the payload of the topology.");
     const part = node === undefined ? nodes : subgraph(nodes, node);
     text.value = JSON.stringify({ ...(task.name ? { name: task.name } : {}), type: task.type, tags: task.tags, ...graph, nodes: part }, null, 2);
   };
   return (
     <>
-      <button type="button" class={from ? "" : "primary"} onClick={() => void open()}>
+      <button type="button" class={from ? "" : "primary"} onClick={open}>
         {node !== undefined ? "New topology from here…" : from ? "Run again…" : "New topology"}
       </button>
+      {problem.value && <ProblemBox problem={problem.value} />}
       {text.value !== null && (
         <Form
           initial={text.value}

@@ -30,7 +30,7 @@ interface GanttProps {
 }
 
 export function Gantt({ graph, nodes, critical, found, selected, query }: GanttProps) {
-  const isOpen = (node: TopologyNode) => !node.finished_at && ["running", "preparing", "rolling_back"].includes(node.state);
+  const isOpen = (node: TopologyNode) => !node.finished_at && ["running", "preparing", "waiting", "paused", "rolling_back"].includes(node.state);
   const rows = rowsOf(nodes.value, found, [...nodes.value.values()].some(isOpen) ? now.value : 0);
   const isFolding = query.get("fold") !== "0";
   const zoom = Math.min(MOST_ZOOM, Math.max(1, Number(query.get("zoom")) || 1));

@@ -99,7 +99,8 @@ export function TopologyActions({ topology, done }: { topology: Topology; done: 
           {offer.title}
         </button>
       ))}
-      {ENDED.includes(topology.state) && (
+      {/* A topology that is a node is deleted with its own topology. */}
+      {ENDED.includes(topology.state) && topology.topology === null && (
         <button type="button" class="remove" onClick={() => (chosen.value = { action: deletion, after: () => navigate(href(["topologies"])) })}>
           Delete
         </button>
