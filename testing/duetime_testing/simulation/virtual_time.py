@@ -218,6 +218,9 @@ class VirtualTime:
             with suppress(Exception):
                 self._bury()
         self._events.clear()
+        # When a thread ends, greenlet frees the thread's main greenlet even if it is still referenced. A later garbage
+        # collection would then crash the interpreter.
+        vars(self).pop("_hub", None)
 
     def run_until(self, end: Millis) -> None:
         """Run all events up to and including `end`."""
