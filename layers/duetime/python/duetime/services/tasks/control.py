@@ -29,7 +29,7 @@ from duetime.domain.tasks.control_changes import (
     stronger,
 )
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
-from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import AwsTarget, CallbackTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
@@ -195,7 +195,7 @@ class TaskControl:
             return task
         require_version(task, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
-        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
+        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget | CallbackTarget):
             raise StateConflict(task, "rolled back: its target does not support rollback")
         # The last attempt's error is kept in the attempt history, because the rollback has its own error.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
