@@ -270,7 +270,7 @@ class OutcomeWriter:
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
         """Start the target's rollback: reset the attempt count, and end the lease unless the target still works."""
-        sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
+        sets = {**sets, "attempt": 0, "progress": None, "lease_expires_at": process_ends_at}
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 

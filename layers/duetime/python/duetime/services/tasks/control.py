@@ -327,6 +327,7 @@ class TaskReopener:
             "expires_at": None,
             "requested_action": None,
             "lease_expires_at": None,
+            "progress": None,
             **fence_raised(task, self.runtime.epoch),
         }
         nodes = sets.get("rerun_nodes", ())
