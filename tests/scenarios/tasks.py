@@ -134,6 +134,16 @@ class Tasks(Scenario):
             self.take(10 * 3600 * SECOND) if self.attempt(context) <= attempts else otherwise()
         )
 
+    def fail_then_hang(self, attempts: int) -> None:
+        """Make targets raise in the first `attempts` attempts of each task, and take ten hours in the next."""
+
+        def behave(_phase: str, context: Any) -> None:  # noqa: ANN401 - as above
+            if self.attempt(context) <= attempts:
+                raise ValueError(self.attempt(context))
+            self.take(10 * 3600 * SECOND)
+
+        self.target = behave
+
     def fail(self, attempts: int = 99, phase: str = "run", error: type[Exception] = ValueError) -> None:
         """Make one phase raise in the first `attempts` attempts of each task."""
 

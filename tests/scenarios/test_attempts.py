@@ -164,6 +164,29 @@ def test_losing_the_last_allowed_attempt_fails_the_task(tasks: Tasks) -> None:
         assert tasks.outcomes(task_id) == ["lost"]
 
 
+@pytest.mark.parametrize(
+    ("retry", "error"),
+    [({"max_attempts": 6}, "WorkerLost"), ({"max_attempts": 9, "max_duration_seconds": 20}, "RetryDurationExpired")],
+)
+def test_every_attempt_is_shown_after_the_last_is_lost(tasks: Tasks, retry: dict[str, int], error: str) -> None:
+    """If the sixth attempt is lost and no attempt follows, the attempts that no longer fit the record are shown."""
+    with tasks:
+        tasks.fail_then_hang(5)
+        retry = {**retry, "initial_seconds": 1, "multiplier": 1, "max_seconds": 1}
+        task_id = tasks.create(retry=retry, timeout_seconds=800)
+        assert tasks.run_until(lambda: len(tasks.effects) == 6)
+        tasks.kill()
+        tasks.run(LEASE + RECOVERY)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.error.type) == ("failed", error)
+        attempts = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+        assert [(each["attempt"], each["outcome"]) for each in attempts] == [
+            *((number, "retried") for number in range(1, 6)),
+            (6, "lost"),
+        ]
+
+
 @pytest.mark.slow
 def test_a_task_is_checked_daily_after_the_last_scan(tasks: Tasks) -> None:
     """After the last scan of its minute, a task whose messages are lost is found by its daily timer."""

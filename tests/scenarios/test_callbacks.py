@@ -95,6 +95,18 @@ def test_a_callback_that_a_user_cancels_is_not_sent_again(tasks: Tasks, *, asked
     assert bool(missed) is not asked
 
 
+def test_a_callback_cannot_be_rolled_back(tasks: Tasks) -> None:
+    """A rollback of a delivered callback is a conflict, and the callback remains succeeded."""
+    with tasks:
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(3 * SECOND)
+        made = str(callback_of(tasks, task_id)["id"])
+        refused = tasks.do(made, "rollback")
+        assert (refused.status, refused.body["code"]) == (409, "state_conflict")
+        tasks.run(5 * SECOND)
+        assert tasks.state(made) is State.SUCCEEDED
+
+
 @pytest.mark.slow
 def test_a_callback_that_fails_for_a_day_is_listed_as_failed() -> None:
     """A callback that fails for a day is counted and listed as a failed task, and can be retried."""

@@ -75,6 +75,22 @@ def test_the_replacement_of_a_dead_letter_starts_the_next_attempt(tasks: Tasks) 
         assert tasks.done(task_id).attempt == 2
 
 
+def test_a_dead_letter_of_the_last_attempt_keeps_the_first_attempt(tasks: Tasks) -> None:
+    """If a dead letter fails a task after six attempts, the attempts that no longer fit the record are shown."""
+    with tasks:
+        tasks.fail_then_hang(5)
+        task_id = tasks.create(timeout_seconds=800, retry={"max_attempts": 6, "initial_seconds": 1, "max_seconds": 1})
+        assert tasks.run_until(lambda: len(tasks.effects) == 6)
+        tasks.kill()
+        tasks.receiving = False
+        tasks.run(2 * LEASE)
+        _give_up(tasks, task_id)
+        tasks.run(MINUTE)
+        assert tasks.state(task_id) == "failed"
+        attempts = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+        assert [each["attempt"] for each in attempts] == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
 def test_a_dead_letter_does_not_fail_a_jobs_or_approvals_last_attempt(tasks: Tasks, target: dict[str, Any]) -> None:
     """The last attempt of a job or approval does not fail because of a dead letter, but continues to wait."""

@@ -13,6 +13,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
+from tests.simulation.endpoints import NOTICE_URL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,6 +129,41 @@ def test_a_task_runs_soon_after_the_last_member() -> None:
         assert groups.told == [{"id": ID, "total": 3, "counts": {"succeeded": 3}}]
         shown = groups.group()
         assert (shown["state"], shown["total"], shown["ended"], shown["progress"]) == ("completed", 3, 3, 100)
+
+
+def test_the_following_task_is_due_when_the_last_member_has_ended() -> None:
+    """While members are open, the following task neither expires nor is late; it is due at the last member's end."""
+    with Groups() as groups:
+        groups.join(10 * MINUTE)
+        late = {"to": NOTICE_URL, "late_seconds": 100}
+        completion = groups.closed(expires_seconds=150, notify_on=late)
+        groups.run(9 * MINUTE)
+        assert groups.ask("GET", f"/v1/tasks/{completion}").body["expires_at"] is None
+        groups.run(2 * MINUTE)
+        shown = groups.ask("GET", f"/v1/tasks/{completion}").body
+        assert (shown["state"], shown["lateness_ms"] < 2 * SECOND) == ("succeeded", True)
+        assert groups.notices == []
+
+
+@pytest.mark.parametrize("stops_after", [MINUTE, 0], ids=["stopped later", "stopped before"])
+def test_the_following_task_expires_after_the_last_members_end(stops_after: Millis) -> None:
+    """If a switch holds the following task, it expires `expires_seconds` after the last member's end, and is late."""
+    with Groups() as groups:
+        groups.join(10 * MINUTE)
+        if not stops_after:
+            groups.ask("PUT", f"/v1/switches/type/{REPORT}", {"stopped": True})
+        completion = groups.closed(expires_seconds=400, notify_on={"to": NOTICE_URL, "late_seconds": 100})
+        groups.run(stops_after)
+        groups.ask("PUT", f"/v1/switches/type/{REPORT}", {"stopped": True})
+        groups.run(10 * MINUTE + 30 * SECOND - stops_after)
+        assert groups.state(completion) is State.WAITING
+        assert groups.notices == []
+        groups.run(7 * MINUTE)
+        task = groups.record(completion)
+        assert task.error is not None
+        assert (task.state, task.error.type) == (State.FAILED, "Expired")
+        assert [kind for _, kind in groups.notices] == ["task.late"]
+        assert (task.finished_at or 0) == pytest.approx(task.due_at + 400 * SECOND, abs=3 * SECOND)
 
 
 def test_an_empty_group_is_complete_at_once() -> None:

@@ -179,6 +179,27 @@ def test_a_reset_frees_the_limit_at_once() -> None:
         assert rate(tasks)["waiting"] == 1
 
 
+@pytest.mark.parametrize("verb", ["resume", "reset", "pin", "unpin"])
+def test_waiting_tasks_still_expire_after_an_action_on_their_rate(verb: str) -> None:
+    """If an action on a rate checks waiting tasks early, the tasks still fail at their expiry."""
+    with Tasks() as tasks:
+        create(tasks, 1, SLOW)
+        tasks.run(2 * SECOND)
+        act(tasks, "pause") if verb == "resume" else None
+        made = [tasks.create(rate=SLOW, expires_seconds=150) for _ in range(3)]
+        tasks.run(10 * SECOND)
+        if verb == "pin":
+            tasks.ask("PUT", "/v1/rates/crm", {"limit": 1, "per_seconds": 500})
+        elif verb == "unpin":
+            tasks.ask("DELETE", "/v1/rates/crm")
+        else:
+            act(tasks, verb)
+        tasks.run(20 * MINUTE)
+        late = [tasks.record(each) for each in made if tasks.effect_times(each) == []]
+        assert len(late) == (2 if verb == "reset" else 3)
+        assert {(task.state, task.error and task.error.type) for task in late} == {(State.FAILED, "Expired")}
+
+
 @pytest.mark.parametrize("number", [1, 2, 21])
 @pytest.mark.parametrize("how", ["refused", "died"])
 def test_a_repeated_pause_reaches_every_part_of_the_rate(how: str, number: int) -> None:

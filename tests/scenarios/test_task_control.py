@@ -352,6 +352,26 @@ def test_a_handler_rolls_back_after_a_reported_failure(tasks: Tasks) -> None:
         assert (task.state, task.error.type, tasks.phases()) == ("rolled_back", "Boom", ["run", "rollback"])
 
 
+@pytest.mark.parametrize("action", ["retry", "rollback", "rollback_on_failure"])
+def test_a_retry_and_a_rollback_begin_without_progress(tasks: Tasks, action: str) -> None:
+    """The progress of an attempt is not shown during and after a later retry or rollback that reports none."""
+    with tasks:
+        task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=action == "rollback_on_failure", retry=ONCE)
+        assert tasks.ask("POST", f"/v1/tasks/{task_id}/progress", {"fence": 1, "percent": 90}).status == 200
+        tasks.last(10)
+        assert _notify(tasks, task_id, BOOM) == 200
+        tasks.run(SECOND)
+        if action != "rollback_on_failure":
+            assert tasks.record(task_id).progress is not None
+            assert tasks.do(task_id, action).status < 300
+        tasks.run(3 * SECOND)
+        assert tasks.record(task_id).state == ("running" if action == "retry" else "rolling_back")
+        assert tasks.record(task_id).progress is None
+        tasks.run(MINUTE)
+        assert tasks.record(task_id).state == ("succeeded" if action == "retry" else "rolled_back")
+        assert tasks.record(task_id).progress is None
+
+
 def test_a_task_whose_handler_cannot_roll_back_keeps_its_error(tasks: Tasks) -> None:
     """If a handler cannot roll back, its task keeps its error, and a user's rollback fails (`RollbackUnknown`)."""
     with tasks:

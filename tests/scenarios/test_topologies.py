@@ -206,6 +206,28 @@ def test_a_rollback_ends_at_a_node_that_cannot_roll_back() -> None:
         assert [line.error and line.error.type for line in bottom.attempt_history] == ["Unretriable", None]
 
 
+def test_a_nodes_rollback_begins_without_progress() -> None:
+    """The progress that a node reported before its topology's rollback is not shown during the rollback."""
+    with Graphs() as graphs:
+
+        def behave(phase: str, context: Context) -> None:
+            if phase == "run" and graphs.key_of(context.task_id) == "bad":
+                raise Unretriable
+            if phase == "run":
+                context.progress(70, "most of it")
+            graphs.take(10 * SECOND)
+
+        graphs.target = behave
+        graphs.submit(
+            {"first": {"type": UNDONE}, "bad": {"type": UNDONE, "depends_on": ["first"]}}, on_failure="rollback"
+        )
+        assert graphs.run_until(lambda: "bad" in graphs.ran)
+        assert graphs.node("first").progress is not None
+        assert graphs.run_until(lambda: "first" in graphs.undone)
+        assert (graphs.node("first").state, graphs.node("first").progress) == ("rolling_back", None)
+        graphs.run_until_ended()
+
+
 @pytest.mark.parametrize(
     ("cancels", "said"), [(True, "the node left was cancelled"), (False, "it was not done within 30 s")]
 )

@@ -105,6 +105,22 @@ def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, 
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
+def test_a_heartbeat_counts_if_its_lease_is_longer_than_the_timeout(tasks: Pulled) -> None:
+    """A heartbeat of a lease longer than the timeout stores progress, and a lost attempt is not leased again."""
+    with tasks:
+        task_id = tasks.create_pulled(timeout_seconds=60, retry=ONCE)
+        lease = _lease(tasks, lease_seconds=100)
+        ends_at = tasks.record(task_id).lease_expires_at
+        tasks.run(20 * SECOND)
+        assert tasks.tell(lease, "heartbeat", {"percent": 40}).status == 200
+        task = tasks.record(task_id)
+        assert task.progress is not None
+        assert (task.progress.percent, task.unacknowledged, task.lease_expires_at) == (40, None, ends_at)
+        for _ in range(6):
+            assert tasks.lease(20) == []
+        assert tasks.state(task_id) == "failed"
+
+
 def test_only_a_limited_number_of_unacknowledged_leases_are_not_attempts(tasks: Pulled) -> None:
     """Only a limited number of unacknowledged leases do not count as attempts."""
     with tasks:

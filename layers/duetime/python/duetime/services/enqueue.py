@@ -125,7 +125,7 @@ class Shards:
 
 _PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
 """Fields that determine the queue and the message group of a task."""
-_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
+_WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at", "waiting_for"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
 """Moves that users can repeat before a message arrives; other moves happen after the message is used up or lost."""

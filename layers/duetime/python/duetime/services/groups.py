@@ -22,6 +22,7 @@ from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECKED, GROUP_WAKE_PAUSE, GROUP_WAKE_TRIES
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
+from duetime.domain.tasks.task import GROUP_AWAITED
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class GroupMembers:
     def _wake(self, group: Group, completion: TaskId) -> None:
         """Let a group's completion task run now; retry while a worker checks it, as that check may be too early.
 
-        If the completion task has already ended, this call completes the group instead.
+        The task is due now, because it could not start earlier. If the completion task has already ended, this call
+        completes the group instead.
         """
         for attempt in range(GROUP_WAKE_TRIES):
             task = self.stores.tasks.read(completion)
@@ -181,8 +183,10 @@ class GroupMembers:
             if task is None or task.state not in STARTABLE | LEASED:
                 return
             if task.state in STARTABLE:
-                now, guard = self.runtime.now(), Guard(version=task.version)
-                if isinstance(self.enqueuer.move(task, Move.EXPEDITE, now, guard, {}), Applied):
+                # Its user may have set a later due time.
+                at, guard = max(self.runtime.now(), task.due_at), Guard(version=task.version)
+                sets: TaskChanges = {"due_at": at, "waiting_for": None}
+                if isinstance(self.enqueuer.move(task, Move.EXPEDITE, at, guard, sets), Applied):
                     return
             if attempt < GROUP_WAKE_TRIES - 1:
                 self.runtime.clock.sleep_until(self.runtime.now() + GROUP_WAKE_PAUSE)
@@ -229,7 +233,7 @@ class CompletionGate:
             return Skipped(f"its group {task.completes} was removed", SkipCode.GROUP)
         completed = self.members.settle(group)
         if completed is None:
-            return Postponed(group.next_check(self.runtime.now()), f"group {group.id}")
+            return Postponed(group.next_check(self.runtime.now()), f"{GROUP_AWAITED}{group.id}")
         if not completed.is_rule_met:
             return Skipped(f"the members of {group.id} did not end as the rule {group.rule} asks", SkipCode.GROUP)
         return None

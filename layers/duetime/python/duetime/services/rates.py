@@ -198,7 +198,7 @@ class RateAdmin:
 
         def check(task: Task) -> None:
             try:
-                self.task_control.run_now(owner, task.id, task.version, by)
+                self.task_control.check_now(owner, task.id, task.version, by)
             except (RequestError, Unavailable) as error:
                 self.runtime.telemetry.note("a task was not checked early", task=task.id.text, error=str(error))
 

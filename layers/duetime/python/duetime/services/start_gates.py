@@ -102,7 +102,8 @@ class StartGates:
         """Whether a just-claimed task must wait or be skipped, and why; `None` if the task may begin."""
         gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences())
         if task.completes is not None:
-            gates = (*gates, self.of_completions())
+            # While members are open, the task waits for its group, whatever else holds it, and thus does not expire.
+            gates = (self.of_completions(), *gates)
         if task.order is not None:
             gates = (*gates, self.of_ordered())
         return next((held for gate in gates if (held := gate.held(task))), None)

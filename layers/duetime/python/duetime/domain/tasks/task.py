@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
+GROUP_AWAITED = "group "
+"""Prefix of the wait reason of a group's following task; the prefix is followed by the group's id."""
+
 _UPLOADED = "upload"
 
 
@@ -354,7 +357,7 @@ class Task(TaskOptions):
 
         For a task that was due before its creation, the time is measured from its creation.
         """
-        if self.notify_on is None or self.notify_on.late_seconds is None:
+        if self.notify_on is None or self.notify_on.late_seconds is None or self.waits_for_group:
             return None
         return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
 
@@ -370,9 +373,10 @@ class Task(TaskOptions):
         """The latest time at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
         For a task that was due before its creation, the time limit starts at its creation. For a node, the time limit
-        starts at the due time, which depends on the node's parents.
+        starts at the due time, which depends on the node's parents. A group's following task has no limit yet while it
+        waits for the members.
         """
-        if self.expires_seconds is None or self.state is State.BLOCKED:
+        if self.expires_seconds is None or self.state is State.BLOCKED or self.waits_for_group:
             return None
         return max(self.due_at, self.created_at) + self.expires_seconds * SECOND
 
@@ -418,6 +422,11 @@ class Task(TaskOptions):
     def waits_for_tasks(self) -> bool:
         """Whether the task may not start until the tasks in its `after` let it start."""
         return self.after is not None and not self.after.is_met
+
+    @property
+    def waits_for_group(self) -> bool:
+        """Whether the task's last check found open members of the group that must end before it runs."""
+        return self.completes is not None and (self.waiting_for or "").startswith(GROUP_AWAITED)
 
     @property
     def is_postponed(self) -> bool:

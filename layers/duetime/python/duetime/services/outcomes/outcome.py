@@ -152,7 +152,10 @@ class OutcomeWriter:
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
         """Fail a claimed task whose target was not called in time; if the task had earlier attempts, roll them back."""
         now = self.runtime.now()
-        changes = expiry_changes(task, expired, now)
+        changes = expiry_changes(task, expired)
+        if not is_first_start(task):
+            # The records of earlier attempts are kept, with their errors or marked as crashed.
+            changes["attempt_history"] = self.inline_attempts(task, Run(task, now, now).history_before)
         if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
             return self.undo(task, changes)
         end = self.write_outcome(task, Move.FAIL, changes, now)
@@ -207,8 +210,13 @@ class OutcomeWriter:
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
         """Move the attempt records that no longer fit into the task's record."""
-        for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
-            self.stores.contents.store_attempt(run.task.id, line)
+        self.inline_attempts(run.task, run.attempt_history(outcome))
+
+    def inline_attempts(self, task: Task, history: tuple[AttemptRecord, ...]) -> tuple[AttemptRecord, ...]:
+        """The latest attempt records, which fit into the task's record; stores earlier ones outside it."""
+        for line in history[:-ATTEMPTS_INLINE]:
+            self.stores.contents.store_attempt(task.id, line)
+        return history[-ATTEMPTS_INLINE:]
 
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
@@ -262,7 +270,7 @@ class OutcomeWriter:
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
         """Start the target's rollback: reset the attempt count, and end the lease unless the target still works."""
-        sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
+        sets = {**sets, "attempt": 0, "progress": None, "lease_expires_at": process_ends_at}
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
@@ -357,21 +365,15 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
     return end
 
 
-def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
+def expiry_changes(task: Task, expired: Expired) -> TaskChanges:
     """Return the changes that end an expired task with an error; the attempt does not count and leaves no record.
 
     Args:
         task: the record, claimed for a run.
         expired: the reason.
-        now: the current time.
     """
-    # The records of earlier attempts are kept, with their errors or marked as crashed.
-    history: TaskChanges = {}
-    if not is_first_start(task):
-        history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
     return {
         **claim_undone(task),
-        **history,
         "error": failure(expired.kind, expired.reason).error,
         "waiting_for": None,
         "requested_action": None,
@@ -445,11 +447,10 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
     last = task.retry.max_attempts
     error = _error(task, last).error
     now = writer.runtime.now()
-    lines = Run(task, now, now).history_before
     sets: TaskChanges = {
         "error": error,
         "attempt": last,
-        "attempt_history": lines[-ATTEMPTS_INLINE:],
+        "attempt_history": writer.inline_attempts(task, Run(task, now, now).history_before),
         "deferred_fence": None,
         **acknowledged(task),
     }
@@ -472,7 +473,7 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
     lines = (*Run(task, now, now).history_before, line)
     sets: TaskChanges = {
         "error": _error(task, task.attempt).error,
-        "attempt_history": lines[-ATTEMPTS_INLINE:],
+        "attempt_history": writer.inline_attempts(task, lines),
         "requested_action": None,
         **acknowledged(task),
     }

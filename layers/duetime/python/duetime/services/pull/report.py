@@ -89,6 +89,8 @@ class LeaseReports:
         if now >= overdue_at:
             raise AttemptOverdue(task)
         until = min(now + key.length, overdue_at)
+        # A lease that is longer than the attempt's timeout keeps its end.
+        until = max(until, task.lease_expires_at or 0)
         if not self.pull_locks.renew(task, until):
             raise LockLost(task)
         sets: TaskChanges = {"lease_expires_at": until, **acknowledged(task)}

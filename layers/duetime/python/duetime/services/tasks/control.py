@@ -29,7 +29,7 @@ from duetime.domain.tasks.control_changes import (
     stronger,
 )
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
-from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import AwsTarget, CallbackTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
@@ -136,15 +136,11 @@ class TaskControl:
         A task also does not change if an earlier copy of this request, with the same version, was already applied. The
         same is true for `retry`.
         """
-        task = self._read(owner, task_id)
-        if is_repeated(task, Action.RUN_REQUESTED, version, by):
-            return task
-        require_version(task, version)
-        if task.state in GOING_ON - STARTABLE:
-            return task
-        now = self.runtime.now()
-        request = ControlRequest(Action.RUN_REQUESTED, version, by, self._running)
-        return self._placed(task, Move.EXPEDITE, lambda _task: now, request)
+        return self._expedited(owner, task_id, ControlRequest(Action.RUN_REQUESTED, version, by, self._running))
+
+    def check_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
+        """Let a task that has not started ask for its start now; unlike after `run_now`, it can still expire."""
+        return self._expedited(owner, task_id, ControlRequest(Action.RUN_REQUESTED, version, by, self._checking))
 
     def retry(
         self,
@@ -199,7 +195,7 @@ class TaskControl:
             return task
         require_version(task, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
-        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
+        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget | CallbackTarget):
             raise StateConflict(task, "rolled back: its target does not support rollback")
         # The last attempt's error is kept in the attempt history, because the rollback has its own error.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
@@ -212,10 +208,23 @@ class TaskControl:
         waits: TaskChanges = {"waits": waits_with(task, RESUMED, self.runtime.now())}
         return {**no_pause(task), **(waits if task.state is State.PAUSED else {})}
 
-    def _running(self, task: Task) -> TaskChanges:
+    def _checking(self, task: Task) -> TaskChanges:
         if task.waits_for_tasks:
             raise StateConflict(task, "run now: it waits for other tasks")
-        return {**self._resuming(task), **NO_EXPIRY}
+        return self._resuming(task)
+
+    def _running(self, task: Task) -> TaskChanges:
+        return {**self._checking(task), **NO_EXPIRY}
+
+    def _expedited(self, owner: str, task_id: TaskId, request: ControlRequest) -> Task:
+        task = self._read(owner, task_id)
+        if is_repeated(task, request.action, request.version, request.by):
+            return task
+        require_version(task, request.version)
+        if task.state in GOING_ON - STARTABLE:
+            return task
+        now = self.runtime.now()
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, request)
 
     def _read(self, owner: str, task_id: TaskId) -> Task:
         task = self.stores.tasks.read(task_id)
@@ -318,6 +327,7 @@ class TaskReopener:
             "expires_at": None,
             "requested_action": None,
             "lease_expires_at": None,
+            "progress": None,
             **fence_raised(task, self.runtime.epoch),
         }
         nodes = sets.get("rerun_nodes", ())

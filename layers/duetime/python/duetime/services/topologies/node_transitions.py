@@ -145,7 +145,7 @@ class NodeActions:
             return
         # The last attempt's error is kept in the attempt history, because the rollback has its own error.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
-        sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
+        sets |= {"lease_expires_at": None, "progress": None, "attempt_history": reported_history(task)}
         sets |= fence_raised(task, self.runtime.epoch)
         now = self.runtime.now()
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
