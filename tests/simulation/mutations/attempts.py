@@ -287,8 +287,8 @@ MUTANTS = (
     Mutant(
         "handler errors that are not `Exception` subclasses are not caught",
         "adapters/targets/python_handlers.py",
-        "except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes",
-        "except Exception as error:  # noqa: BLE001 - a handler may raise what it likes",
+        "except BaseException as error:  # noqa: BLE001 - a handler may raise any exception",
+        "except Exception as error:  # noqa: BLE001 - a handler may raise any exception",
     ),
     Mutant(
         "a string that cannot be encoded in UTF-8 is not escaped",
