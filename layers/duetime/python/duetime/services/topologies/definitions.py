@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.tasks.targets import definition_of, names_definitions
 from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
+from duetime.domain.topologies.maps import node_count
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -203,6 +205,14 @@ class TopologyDefinitions:
             return replace(run, payload=self.with_graphs(owner, run.payload))
         except FieldInvalid as refusal:
             raise refusal.inside(DEFINITION) from None
+
+    def node_count(self, owner: str, spec: TaskSpec) -> int:
+        """The number of a new topology's nodes; 0 if the definition or version that it names does not exist."""
+        if (ref := definition_of(spec.target)) is None:
+            return node_count(spec.payload)
+        with suppress(DefinitionNotFound):
+            return len(self.get(owner, ref.name, ref.version).document["nodes"])
+        return 0
 
     def with_graphs(self, owner: str, payload: bytes) -> bytes:
         """The graph in a payload, including the graphs of definitions that its nodes name.
