@@ -50,7 +50,7 @@ def close_group(request: Request) -> Response:
     group_id, document = groups.new_group_id(request.parameters["group_id"]), request.document()
     closing = groups.closing_of(document, group_id)
     if closing.spec is not None:
-        admit_tasks(request)
+        admit_tasks(request, [closing.spec])
     wanted = ClosingRequest(closing.spec, closing.rule, body_hash(document.value), request.traceparent)
     return answer(
         json_text(groups.group_response(composed(GroupServices).manager.close(request.owner, group_id, wanted)))

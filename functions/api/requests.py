@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar  # supports `default` before Python 3.13
 
 from duetime.composition import composed
-from duetime.composition.core import QuotaServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
@@ -32,6 +33,7 @@ from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_tracepar
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.operating_parameters import API_KEY_SESSION
 from duetime.domain.tasks.action_history import Attribution
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.settings import Authentication
 from duetime_common.frozen_classes import frozen
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from duetime.contract.http.operation import Operation, Parameters
     from duetime.contract.http.request_json import Document
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.services.quotas.rates import QuotaGuard
     from duetime.settings import Settings
@@ -527,14 +530,30 @@ def admit_read(request: Request) -> None:
         _guard().admit_read(request.owner)
 
 
-def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
-    """Check a request that creates this many tasks, or a topology with this many nodes, against the owner's quotas.
+def admit_tasks(request: Request, specs: Sequence[TaskSpec]) -> None:
+    """Check a request that creates these tasks against the owner's quotas.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.
     """
     if composed().settings.has_quotas:
-        _guard().admit_tasks(request.owner, number, request.size, nodes)
+        _guard().admit_tasks(request.owner, len(specs), request.size, partial(_most_nodes, request.owner, specs))
+
+
+def _most_nodes(owner: str, specs: Sequence[TaskSpec]) -> int:
+    """The number of nodes of the largest topology among new tasks; 0 without a topology."""
+    count = composed(CoreServices).topology_definitions.node_count
+    return max((count(owner, spec) for spec in specs if isinstance(spec.target, TopologyTarget)), default=0)
+
+
+def admit_manual_run(request: Request) -> None:
+    """Check a request that runs a schedule's task against the owner's quotas; a topology waits for its nodes' quota.
+
+    Raises:
+        QuotaExceeded: the owner has used up a quota.
+    """
+    if composed().settings.has_quotas:
+        _guard().admit_tasks(request.owner, 1, request.size)
 
 
 def admit_upload(request: Request, size: int) -> None:

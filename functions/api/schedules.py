@@ -39,7 +39,7 @@ from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
 from .filter_actions import begin
-from .requests import admit_schedule, body_hash
+from .requests import admit_manual_run, admit_schedule, body_hash
 from .responses import Response, answer, replayed, task_response, with_estimate
 from .routing import route
 
@@ -167,6 +167,7 @@ def run_schedule(request: Request) -> Response:
     manual_runs = composed(ScheduleServices).manual_runs
     key = _key(request, [name, document.value] if document is not None and document.value else name)
     by = request.attributed(reason)
+    admit_manual_run(request)
     run = manual_runs.run(request.owner, name, request.version, key, by, request.traceparent, wanted)
     task = composed(TaskServices).reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)

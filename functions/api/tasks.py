@@ -49,7 +49,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
     order = Order(task_spec(document), key, traceparent=request.traceparent, parent=request.parent)
-    admit_tasks(request)
+    admit_tasks(request, [order.spec])
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     task = creation.value
     if wait:
@@ -80,7 +80,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]
-    admit_tasks(request, len(orders))
+    admit_tasks(request, [order.spec for order in orders])
     created = iter(composed(TaskServices).batch_creator.create_many(request.owner, orders))
     ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]

@@ -40,7 +40,7 @@ def create_topology(request: Request[EstimateQuery]) -> Response:
     wanted = topology_request(document)
     key = IdempotencyKey(request.key, body_hash(document.value), request.key_life) if request.key else None
     order = Order(wanted.spec, key, graph=wanted.graph, traceparent=request.traceparent, parent=request.parent)
-    admit_tasks(request, nodes=len(wanted.graph.order))
+    admit_tasks(request, [wanted.spec])
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     headers = creation_headers(creation, operations.READ.url(topology_id=creation.value.id))
     task = composed(TaskServices).reader.with_contents(creation.value)

@@ -105,7 +105,7 @@ def run_definition(request: Request) -> Response:
     name, document = definition_name(request.name), request.document()
     spec = run_spec(document, name)
     key = IdempotencyKey(request.key, body_hash([name, document.value]), request.key_life) if request.key else None
-    admit_tasks(request)
+    admit_tasks(request, [spec])
     try:
         creation = composed(TaskServices).creator.create_once(
             request.owner, Order(spec, key, traceparent=request.traceparent, parent=request.parent)

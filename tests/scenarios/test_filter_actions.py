@@ -8,6 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.services.bulk import filter_actions
+from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
@@ -46,6 +47,26 @@ def test_a_filter_action_over_pages_affects_each_task_once(order: str) -> None:
         again = tasks.ask("POST", CANCEL, PLAINS).body
         assert (again["examined"], again["matched"], again["affected"]) == (25, 0, 0)
         assert [tasks.record(task_id) for task_id in made] == records
+
+
+def failing(_phase: str, _context: object) -> None:
+    """A target that fails."""
+    raise ValueError
+
+
+@pytest.mark.parametrize("more", [{}, {"per_second": 0.5}])
+def test_a_forced_cancel_by_filter_reaches_the_nodes_of_a_topology(more: dict[str, Any]) -> None:
+    """A forced cancel by filter, at once or in the background, cancels the nodes of a running topology soon."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = failing
+        retry = {"max_attempts": 9, "initial_seconds": 80_000, "max_seconds": 80_000}
+        graphs.submit({"first": {"type": PLAIN, "retry": retry}, "second": {"type": PLAIN, "depends_on": ["first"]}})
+        assert graphs.run_until(lambda: graphs.has_node("first") and graphs.node("first").state == "waiting", MINUTE)
+        body = {"filter": {"type": graphs.whole().type}, "force": True, **more}
+        assert graphs.ask("POST", CANCEL, body).status in {200, 202}
+        assert graphs.run_until(lambda: graphs.whole().state == "cancelled", 30 * SECOND)
+        assert graphs.node("first").state == "cancelled"
 
 
 def test_a_page_with_few_matches_ends_before_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,6 +258,40 @@ def test_the_nodes_of_running_topologies_are_limited() -> None:
         assert {str(tasks.state(each)) for each in made} == {"succeeded"}
 
 
+def test_a_topology_above_the_nodes_quota_is_refused_by_each_request() -> None:
+    """A topology above the nodes quota is refused as a task, in a batch, as a run of a definition and after a group."""
+    with Limited(topology_nodes=5) as tasks:
+        small, big = ({"nodes": {str(number): {"type": PLAIN} for number in range(count)}} for count in (3, 6))
+        topology = {"type": "topology", "target": {"kind": "topology"}}
+        named = {"type": "topology", "target": {"kind": "topology", "definition": {"name": "big"}}}
+        assert tasks.as_hostile("PUT", "/v1/topologies/definitions/big", big).status == 201
+        assert tasks.as_hostile("POST", "/v1/tasks", {**FAR, "group": {"id": "g"}}).status == 201
+        for request, body in (
+            ("POST /v1/tasks", {**topology, "payload": big}),
+            ("POST /v1/tasks", named),
+            ("POST /v1/tasks/batch", {"tasks": [FAR, {**topology, "payload": big}]}),
+            ("POST /v1/topologies/definitions/big/runs", {}),
+            ("PUT /v1/groups/g", {"on_complete": {"task": {**topology, "payload": big}}}),
+        ):
+            method, path = request.split()
+            refused = tasks.as_hostile(method, path, body)
+            assert (refused.status, refused.body.get("quota")) == (429, "topology_nodes"), request
+        several = {"tasks": [{**topology, "payload": small, "delay_seconds": 3_600}] * 2}
+        assert tasks.as_hostile("POST", "/v1/tasks/batch", several).status == 200
+        missing = {**named, "target": {"kind": "topology", "definition": {"name": "missing"}}}
+        assert tasks.as_hostile("POST", "/v1/tasks", missing).status == 422
+
+
+def test_the_manual_runs_of_schedules_are_limited() -> None:
+    """Manual runs of a schedule count as creations, so runs beyond the quota get 429."""
+    with Limited(creates_per_second=1) as tasks:
+        yearly = {"name": "yearly", "cron": "0 0 1 1 *", "task": {"type": PLAIN}}
+        assert tasks.as_hostile("POST", "/v1/schedules", yearly).status == 201
+        answers = [tasks.as_hostile("POST", "/v1/schedules/yearly/run") for _ in range(40)]
+        assert Counter(answer.status for answer in answers)[201] < 15
+        assert (answers[-1].status, answers[-1].body["quota"]) == (429, "creates_per_second")
+
+
 def test_nobody_is_limited_while_usage_cannot_be_counted() -> None:
     """If usage cannot be counted, no task is refused or delayed."""
     with Limited(creates_per_second=1, concurrent_attempts=1) as tasks:

@@ -158,14 +158,20 @@ def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
 
 
 def test_running_children_are_asked_to_stop_only_with_force(api: Gateway, clock: StandingClock) -> None:
-    """Running children are asked to stop only with `force`. The children of an ended task can be cancelled, too."""
+    """Running tasks and topologies are asked to stop only with `force`, also as the children of an ended task."""
     parent = api.create(LATER)["id"]
-    child = api.create({"type": "part", "parent_task_id": parent})["id"]
-    claimed_by_a_worker(child, clock)
-    assert cancelled(api, parent) == done(running=1)
+    graph = {"nodes": {"a": {"type": "part"}}, "parent_task_id": parent}
+    children = [
+        api.create({"type": "part", "parent_task_id": parent})["id"],
+        api.send("POST", "/v1/topologies", graph).body["id"],
+    ]
+    for child in children:
+        claimed_by_a_worker(child, clock)
+    assert cancelled(api, parent) == done(running=2)
     assert state_of(api, parent) == "cancelled"
-    assert cancelled(api, parent, force=True) == done(stopping=1)
-    assert api.send("GET", f"/v1/tasks/{child}").body["requested_action"] == "cancel"
+    assert cancelled(api, parent, force=True) == done(stopping=2)
+    for child in children:
+        assert api.send("GET", f"/v1/tasks/{child}").body["requested_action"] == "cancel"
 
 
 def test_a_running_parent_and_its_children_are_not_cancelled_without_force(api: Gateway, clock: StandingClock) -> None:

@@ -268,6 +268,26 @@ def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
     assert api.send("DELETE", NIGHTLY).status == 200
 
 
+@pytest.mark.parametrize("size", [1, 2_000], ids=["in the record", "outside the record"])
+def test_a_definition_that_a_node_of_a_schedules_graph_runs_is_not_deleted(api: Gateway, size: int) -> None:
+    """A definition that only a node, at any depth, of a schedule's own graph runs cannot be deleted."""
+    put(api)
+    definition = {"name": "nightly", "parameters": {"rows": 1}}
+    inner = {"nodes": {"run": {"type": "topology", "target": {"kind": "topology", "definition": definition}}}}
+    large = [sha256(bytes([number % 256])).hexdigest() for number in range(size)]
+    nodes = {
+        "report": {"type": "report", "payload": large},
+        "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": inner},
+    }
+    task = {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": nodes}}
+    made = api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 2 * * *", "task": task})
+    assert made.status == 201, made.body
+    used = api.send("DELETE", NIGHTLY)
+    assert (used.status, used.problem["code"]) == (409, "definition_in_use")
+    api.send("DELETE", "/v1/schedules/daily")
+    assert api.send("DELETE", NIGHTLY).status == 200
+
+
 def test_an_occurrence_placed_twice_has_the_graph_of_the_recorded_version(api: Gateway) -> None:
     """If two processes place an occurrence with different versions, its graph is from the version in its record."""
     large = [sha256(bytes([number])).hexdigest() for number in range(40)]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from duetime.services.signals import Signals
     from duetime.services.tasks.held_keys import UniqueKeyReader
     from duetime.services.topologies.deletion import TopologyEraser
+    from duetime.services.topologies.service import TopologyService
 
 
 class ApiKeyServices(Part):
@@ -217,7 +218,7 @@ class FilterActionServices(Part):
 
         stores, tasks = _core(self).stores, _tasks(self)
         filtered_tasks = FilteredTasks(
-            stores.tasks, tasks.reader, tasks.updater, tasks.control, self._eraser, self.runtime
+            stores.tasks, tasks.reader, tasks.updater, tasks.control, self._eraser, self._topology_service, self.runtime
         )
         operations = _bulk(self).operations
         return BulkRequests(
@@ -232,6 +233,9 @@ class FilterActionServices(Part):
 
     def _eraser(self) -> TopologyEraser:
         return _topologies(self).eraser
+
+    def _topology_service(self) -> TopologyService:
+        return _topologies(self).service
 
     @cached_property
     def _signals(self) -> Signals:

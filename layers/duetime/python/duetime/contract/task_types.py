@@ -10,10 +10,9 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Self,  # required by pydantic before Python 3.12
 )
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
@@ -22,6 +21,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body, validated, words_of
 from duetime.contract.tasks.bodies import Lock, Locks, NotifyOn, Rate, Retry, Unique
 from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.field_decoding import reject_two_forms_of_locks
 from duetime.contract.tasks.fields import (
     TYPE_PATTERN,
     ExpiresSeconds,
@@ -80,12 +80,6 @@ class TypeDefaultsPut(Body):
             "creations with `debounce`."
         ),
     ] = None
-
-    @model_validator(mode="after")
-    def _has_one_form_of_locks(self) -> Self:
-        if self.lock is not None and self.locks:
-            raise ValueError("has both `lock` and `locks`: name all locks in `locks`")
-        return self
 
 
 class TypeListQuery(Parameters):
@@ -173,6 +167,7 @@ def defaults_of_value(value: object) -> Mapping[str, Any]:
 
 
 def _given(body: TypeDefaultsPut) -> Mapping[str, Any]:
+    reject_two_forms_of_locks(body.lock, body.locks)
     return body.model_dump(mode="json", include=body.model_fields_set)
 
 

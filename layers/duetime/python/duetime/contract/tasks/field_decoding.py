@@ -50,8 +50,10 @@ from duetime.domain.uploads import UPLOAD
 from duetime_common.payload_codecs import BINARY, Binary, json_of_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.contract.tasks import target_fields as bodies
-    from duetime.contract.tasks.bodies import Lock, TaskPatch
+    from duetime.contract.tasks.bodies import Lock, LockPatch, TaskPatch
     from duetime.contract.tasks.target_fields import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
@@ -179,12 +181,21 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
         )
 
 
+def reject_two_forms_of_locks(lock: Lock | LockPatch | None, locks: Sequence[Lock] | None, place: Place = ROOT) -> None:
+    """Rejects a body with both `lock` and `locks`.
+
+    Raises:
+        FieldsInvalid: the body has both.
+    """
+    if lock is not None and locks:
+        reason = "cannot be given together with lock: name all locks in locks"
+        raise FieldsInvalid([Fault(path_of((*place, "locks")), reason, FaultCode.CONFLICT)])
+
+
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
     """Rejects contradictions, such as two due times, or a rollback that the target does not support."""
     reject_two_due_times(body, place)
-    if body.lock is not None and body.locks:
-        reason = "cannot be given together with lock: name all locks in locks"
-        raise FieldsInvalid([Fault(path_of((*place, "locks")), reason, FaultCode.CONFLICT)])
+    reject_two_forms_of_locks(body.lock, body.locks, place)
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
         reason = "needs 'rollback' among the phases of the target"
         raise FieldsInvalid([Fault(path_of((*place, "rollback_on_failure")), reason, FaultCode.CONFLICT)])

@@ -16,6 +16,7 @@ from duetime.contract.tasks.field_decoding import (
     payload_bytes,
     plain_fields,
     reject_two_due_times,
+    reject_two_forms_of_locks,
 )
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import TaskUpdate
@@ -85,9 +86,7 @@ def update_of(body: TaskPatch, place: Place = ROOT) -> TaskUpdate:
         FieldsInvalid: fields contradict each other, or no field is given.
     """
     reject_two_due_times(body, place)
-    if body.lock is not None and body.locks:
-        reason = "cannot be given together with lock: name all locks in locks"
-        raise FieldsInvalid([Fault(path_of((*place, "locks")), reason, FaultCode.CONFLICT)])
+    reject_two_forms_of_locks(body.lock, body.locks, place)
     has_payload = "payload" in body.model_fields_set
     if has_payload and body.target is not None and body.target.definition is not None:
         reason = "cannot be given together with target.definition, whose graph is the payload"

@@ -131,6 +131,16 @@ DEFINITION = "target.definition"
 """The field in which a task names a definition."""
 
 
+def named_definitions(graph: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the definitions that nodes of an accepted graph, or of graphs inside it, run."""
+    for node in graph["nodes"].values():
+        target = node.get("target") or {}
+        if (run := target.get("definition")) is not None:
+            yield run["name"]
+        elif target.get("kind") == "topology":
+            yield from named_definitions(node["payload"])
+
+
 class NestedDefinitions:
     """Replaces the definitions that a graph's nodes name with the definitions' graphs.
 

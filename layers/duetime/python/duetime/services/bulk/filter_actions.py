@@ -203,6 +203,14 @@ class FilteredTaskEraser(Protocol):
         ...
 
 
+class TopologyGates(Protocol):
+    """Passes requests on topologies on to their nodes."""
+
+    def apply_gate(self, task: Task) -> object:
+        """Apply a request on a topology's task to its nodes; other tasks have no nodes."""
+        ...
+
+
 @frozen
 class FilteredTasks:
     """Applies one action, piece by piece, to all of an owner's tasks that match a filter. Repeating a piece is safe."""
@@ -212,12 +220,19 @@ class FilteredTasks:
     task_updater: TaskUpdater
     task_control: TaskControl
     task_eraser: Callable[[], FilteredTaskEraser]
+    topologies: Callable[[], TopologyGates]
     runtime: Runtime
 
     def cancel(self, owner: str, action: FilterAction, *, force: bool, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Cancel a piece of the tasks; with `force`, also ask running tasks to stop."""
-        cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
-        return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version, by))
+        """Cancel a piece of the tasks; with `force`, also ask running tasks to stop, and the nodes of topologies."""
+        if not force:
+            return self._apply(owner, action, lambda task: self.task_updater.cancel(owner, task.id, task.version, by))
+        topologies = self.topologies()
+
+        def stop(task: Task) -> None:
+            topologies.apply_gate(self.task_control.cancel_by_force(owner, task.id, task.version, by))
+
+        return self._apply(owner, action, stop)
 
     def update(self, owner: str, action: FilterAction, wanted: TaskUpdate, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Change a piece of the tasks.

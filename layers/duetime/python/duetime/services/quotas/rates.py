@@ -206,14 +206,14 @@ class QuotaGuard:
             self.rate_meter.check(owner, limits, [Quota.READS])
             self.rate_meter.count(owner, limits, {Quota.READS: 1})
 
-    def admit_tasks(self, owner: str, number: int, size: int, nodes: int = 0) -> None:
+    def admit_tasks(self, owner: str, number: int, size: int, nodes: Callable[[], int] = lambda: 0) -> None:
         """Admit a request that creates tasks.
 
         Args:
             owner: the owner.
             number: number of tasks.
             size: size of the request in bytes.
-            nodes: number of topology nodes.
+            nodes: function that counts the nodes of the largest topology, called if the owner's nodes are limited.
 
         Raises:
             QuotaExceeded: the owner has used up a quota.
@@ -227,7 +227,7 @@ class QuotaGuard:
         if most is not None and self.open_tasks.count(owner) + number > most:
             raise QuotaExceeded(Quota.OPEN_TASKS.value, most, QUOTA_COUNT_WAIT)
         most = limits.topology_nodes
-        if most is not None and nodes and self.running_topologies.nodes(owner) + nodes > most:
+        if most is not None and (wanted := nodes()) and self.running_topologies.nodes(owner) + wanted > most:
             raise QuotaExceeded(Quota.TOPOLOGY_NODES.value, most, QUOTA_COUNT_WAIT)
         self.rate_meter.count(owner, limits, {Quota.CREATES: number, Quota.PAYLOAD_BYTES: size})
 

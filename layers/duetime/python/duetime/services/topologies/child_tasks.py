@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.operating_parameters import CHILDREN_AT_ONCE, MOST_CHILDREN_CANCELLED, MOST_CHILDREN_TIME
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import TopologyTarget
 from duetime.ports.tasks import ListQuery
 from duetime_common.frozen_classes import frozen
 
@@ -86,10 +85,9 @@ class ChildCanceller:
         if task.is_terminal:
             return _ENDED
         try:
-            if isinstance(task.target, TopologyTarget):
-                ended = self.topologies.cancel(task.owner, task.id, None, by).task
-            elif force:
-                ended = self.task_control.cancel_by_force(task.owner, task.id, None, by)
+            if force:
+                asked = self.task_control.cancel_by_force(task.owner, task.id, None, by)
+                ended = self.topologies.apply_gate(asked).task
             else:
                 ended = self.task_control.task_updater.cancel(task.owner, task.id, None, by)
         except (StateConflict, VersionMismatch) as refusal:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import (
+    ContentExpired,
     DefinitionExists,
     DefinitionNotFound,
     DefinitionUsed,
@@ -18,13 +20,21 @@ from duetime.domain.errors import (
 )
 from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
-from duetime.domain.tasks.targets import definition_of, names_definitions
-from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
+from duetime.domain.tasks.targets import TopologyTarget, definition_of, names_definitions
+from duetime.domain.topologies.definitions import (
+    DEFINITION,
+    Definition,
+    NestedDefinitions,
+    VersionInfo,
+    named_definitions,
+)
+from duetime.domain.topologies.maps import node_count
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -185,10 +195,22 @@ class TopologyDefinitions:
         after = ""
         while page := self.stores.schedules.list_after(owner, after, MAX_PAGE):
             for schedule in page:
-                ref = definition_of(schedule.spec.task.target)
-                if ref is not None and ref.name == name:
+                if name in self._names_in(schedule):
                     raise DefinitionUsed(name, schedule.name)
             after = page[-1].name
+
+    def _names_in(self, schedule: StoredSchedule) -> Collection[str]:
+        """The names of the definitions that a schedule's task or the nodes of its graph run."""
+        target = schedule.spec.task.target
+        if (ref := definition_of(target)) is not None:
+            return {ref.name}
+        if not isinstance(target, TopologyTarget):
+            return ()
+        try:
+            payload = self.stores.contents.fetch(schedule.uid, schedule.payload)
+        except ContentExpired:
+            return ()
+        return {*named_definitions(json.loads(payload))} if names_definitions(payload) else ()
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
         """Add the graph of a version to a task that names a definition; other tasks are returned unchanged.
@@ -203,6 +225,14 @@ class TopologyDefinitions:
             return replace(run, payload=self.with_graphs(owner, run.payload))
         except FieldInvalid as refusal:
             raise refusal.inside(DEFINITION) from None
+
+    def node_count(self, owner: str, spec: TaskSpec) -> int:
+        """The number of a new topology's nodes; 0 if the definition or version that it names does not exist."""
+        if (ref := definition_of(spec.target)) is None:
+            return node_count(spec.payload)
+        with suppress(DefinitionNotFound):
+            return len(self.get(owner, ref.name, ref.version).document["nodes"])
+        return 0
 
     def with_graphs(self, owner: str, payload: bytes) -> bytes:
         """The graph in a payload, including the graphs of definitions that its nodes name.
