@@ -216,11 +216,8 @@ def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: 
     Returns:
         The notices; unchanged if too few of the runs have succeeded.
     """
-    durations = [
-        run.finished_at - run.run_at
-        for run in runs
-        if run.state is State.SUCCEEDED and run.finished_at is not None and run.run_at is not None
-    ]
+    # A run without an attempt, such as an approval, has no duration.
+    durations = [run.attempt_history[-1].took for run in runs if run.state is State.SUCCEEDED and run.attempt_history]
     if notify_on is None or factor is None or len(durations) < FEWEST_COMPARED:
         return notify_on
     limit = min(max(1, math.ceil(median(durations) * factor / SECOND)), MAX_RUNNING_SECONDS)
