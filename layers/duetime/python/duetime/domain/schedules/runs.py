@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_RUNNING_SECONDS
 from duetime.domain.schedules.run_history import RUN_BY_HAND
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_records import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import SECOND
@@ -127,7 +126,7 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
     ref = task.schedule_ref
     nominal, cause = (task.due_at, Cause.SCHEDULE) if ref is None else (ref.nominal, ref.cause)
     status, reason = _ENDS.get(task.state), ""
-    if status is RunStatus.CANCELLED and task.error is not None and task.error.type == SKIPPED:
+    if task.was_dropped and task.error is not None:
         status, reason = RunStatus.SKIPPED, task.error.message
     elif status is RunStatus.CANCELLED and task.cancellation is not None:
         reason = task.cancellation.by.reason
