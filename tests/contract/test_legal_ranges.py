@@ -53,7 +53,12 @@ from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
 from duetime.domain.tasks import event_waits
 from duetime.domain.tasks.approvals import waiting_time
-from duetime.domain.tasks.attempt_records import LOCK_WAIT_EXPIRED, RETRY_DURATION_EXPIRED
+from duetime.domain.tasks.attempt_records import (
+    LOCK_WAIT_EXPIRED,
+    RETRY_DURATION_EXPIRED,
+    AttemptOutcome,
+    AttemptRecord,
+)
 from duetime.domain.tasks.attempt_results import Expired, Failed, Postponed, Succeeded
 from duetime.domain.tasks.attempt_run import checked_by, expired, lock_wait, waits_with
 from duetime.domain.tasks.creation import Identity, debounced_due, due_of, new_id, new_task
@@ -146,7 +151,8 @@ def _expects(seconds: int) -> None:
 
 def _is_usual(factor: float) -> None:
     """Check that a usual duration of ten seconds is multiplied by `factor`."""
-    run = replace(due_task(), state=State.SUCCEEDED, run_at=NOW, finished_at=NOW + 10 * SECOND)
+    line = AttemptRecord(1, 1, "worker", NOW, 0, 10 * SECOND, AttemptOutcome.SUCCEEDED)
+    run = replace(due_task(), state=State.SUCCEEDED, attempt_history=(line,))
     found = with_usual_duration(NotifyOn("https://example.org"), factor, 3 * [run])
     assert found is not None
     assert found.running_seconds == round(10 * factor)

@@ -38,7 +38,8 @@ def test_the_previous_windows_use_counts_in_proportion_to_its_overlap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
+    ("present", "previous", "passed"),
+    [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500), (30, 25, 279)],
 )
 def test_a_request_repeated_after_the_given_wait_succeeds(present: int, previous: int, passed: int) -> None:
     """A repeat after the given wait succeeds; an earlier repeat is refused."""

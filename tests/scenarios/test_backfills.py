@@ -194,6 +194,19 @@ def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> No
         assert schedules.most_at_once(30 * SECOND) == 1
 
 
+def test_a_buffered_backfill_does_not_change_the_last_run() -> None:
+    """The `last_run` is a run by the timing, although later runs of a buffered backfill waited in line with it."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 * * * *", overlap="skip")
+        assert schedules.run_until(lambda: schedules.schedule()["last_run"], within=2 * HOUR, step=MINUTE)
+        last_run = schedules.schedule()["last_run"]
+        start = schedules.now // HOUR * HOUR - 5 * HOUR
+        fill_back(schedules, start, 120, per_minute=60, overlap="buffer_all")
+        schedules.run(5 * MINUTE)
+        assert dict(backfilled(schedules)) == {start: 1, start + HOUR: 1}
+        assert schedules.schedule()["last_run"] == last_run
+
+
 @pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])
 def test_an_interrupted_backfill_repeats_no_run_after_a_timing_change(change: dict[str, Any]) -> None:
     """If the API dies during a backfill and the timing changes, no scheduled time runs twice."""

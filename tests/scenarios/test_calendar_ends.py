@@ -48,6 +48,22 @@ def test_the_end_of_a_calendar_is_reported_once_a_month_ahead() -> None:
         assert schedules.counts()["calendars_ending"] == 2
 
 
+def test_the_ends_of_several_calendars_are_each_reported_once() -> None:
+    """If two calendars of a schedule end soon, each end is reported, once, and a new end is reported again."""
+    with Schedules() as schedules:
+        ends = {"off": schedules.now + DAY, "also": schedules.now + 2 * DAY}
+        for name, end in ends.items():
+            put(schedules, end, name)
+        schedules.make(rate="30 minutes", calendars=["off", "also"])
+        schedules.run(3 * HOUR)
+        words = [f"{name}: its times are not known from {UTC_ZONE.text_at(end)} on" for name, end in ends.items()]
+        assert remarks(schedules) == [f"{each}: replace it" for each in reversed(words)]
+        assert schedules.counts()["calendars_ending"] == 2
+        put(schedules, schedules.now + 3 * DAY, "off")
+        schedules.run(3 * HOUR)
+        assert schedules.counts()["calendars_ending"] == 3
+
+
 @pytest.mark.parametrize("known", ["always", "later"])
 def test_a_calendar_without_a_near_end_causes_no_warning(known: str) -> None:
     """A calendar without an end, or with an end in half a year, causes no warning."""

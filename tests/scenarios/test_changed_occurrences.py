@@ -92,6 +92,7 @@ def test_an_error_for_an_invalid_change_of_an_occurrence_names_the_field() -> No
             (change(schedules, first + MINUTE, "skip"), "scheduled_at", "is not a time of the schedule"),
             (change(schedules, first - HOUR, "skip"), "scheduled_at", "is not in the future"),
             (change(schedules, first, "move", first + HOUR), "due_at", "is the time of another occurrence"),
+            (change(schedules, first, "move", first), "due_at", "is the occurrence's own time: use the action restore"),
             (change(schedules, first, "move", schedules.now - MINUTE), "due_at", "should be in the future"),
             (change(schedules, first, "move"), "due_at", "should be given with the action move"),
             (change(schedules, first, "skip", first + MINUTE), "due_at", "should be given with the action move"),

@@ -272,6 +272,22 @@ def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
         assert last.running_seconds == min(own, 31)
 
 
+def test_the_usual_duration_of_a_deferred_run_ends_with_its_report() -> None:
+    """A deferred run's duration is the time until its end was reported, not the time that its follow-ups took."""
+    with Schedules() as schedules:
+        schedules.target = lambda _phase, context: context.defer()
+        schedules.make(task={**NOTIFIED, "notify_within_seconds": 600}, cron="*/10 * * * *", expect_duration_factor=2)
+        for _ in range(4):
+            assert schedules.run_until(lambda: any(each.awaiting_notification for each in schedules.placed()))
+            schedules.run(5 * MINUTE)
+            (task,) = (each for each in schedules.placed() if each.awaiting_notification)
+            reply = schedules.do(task.id.text, "notify", {"fence": task.fence, "outcome": "succeeded", "result": 1})
+            assert reply.status == 200
+        last = schedules.placed()[-1].notify_on
+        assert last is not None
+        assert last.running_seconds in {600, 601}
+
+
 def test_failed_runs_do_not_affect_the_usual_duration() -> None:
     """Failed runs do not count toward the usual duration."""
     with Schedules() as schedules:

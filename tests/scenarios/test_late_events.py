@@ -8,6 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb.stream import changes_of
 from duetime.domain.change_events import Event, EventKind, events_of
+from duetime.domain.times import to_iso
 from duetime_testing.fakes.stream import FakeStream
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
@@ -94,6 +95,19 @@ def test_a_task_that_starts_in_time_is_not_late() -> None:
         tasks.run(10 * MINUTE)
         assert tasks.outcomes(retried) == ["retried", "succeeded"]
         assert (tasks.late(long), tasks.late(retried)) == ([], [])
+
+
+def test_a_task_that_could_not_start_earlier_is_not_late() -> None:
+    """A task that is created after its due time, or resumed after it, causes no event if it then starts at once."""
+    with Watched() as tasks:
+        created = tasks.create(due_at=to_iso(tasks.now - 10 * MINUTE))
+        resumed = tasks.create(delay=MINUTE)
+        assert tasks.do(resumed, "pause").status == 200
+        tasks.run(10 * MINUTE)
+        assert tasks.do(resumed, "resume").status == 200
+        tasks.run(MINUTE)
+        assert (tasks.phases(created), tasks.phases(resumed)) == (["run"], ["run"])
+        assert (tasks.late(created), tasks.late(resumed)) == ([], [])
 
 
 def test_the_first_heartbeat_sends_the_late_event() -> None:

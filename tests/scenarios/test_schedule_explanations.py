@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duetime.domain.times import to_iso
-from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 
 DAY = 24 * HOUR
@@ -60,6 +60,28 @@ def test_the_run_at_exactly_the_given_time_is_explained() -> None:
         assert began[:2] == [0, 20 * SECOND]
         body = schedules.why(at)
         assert (body["outcome"], millis(body["scheduled_at"])) == ("ran", at)
+
+
+class Skipped(Exception):
+    """An error of a handler that has the same name as the error of a skipped task."""
+
+
+@pytest.mark.parametrize(("attempts", "state"), [(1, "failed"), (9, "cancelled")])
+def test_an_occurrence_that_fails_with_an_error_named_skipped_has_run(attempts: int, state: str) -> None:
+    """A handler's own error named `Skipped` does not look like a skip, even if a user cancels the retry."""
+    with Explained() as schedules:
+        schedules.fail(error=Skipped)
+        retry = {"max_attempts": attempts, "initial_seconds": 600, "max_seconds": 600}
+        schedules.make(task={"type": PLAIN, "retry": retry})
+        at = schedules.next_minute()
+        schedules.run(90 * SECOND)
+        body = schedules.why(at)
+        if state == "cancelled":
+            assert schedules.cancel(body["task_id"]).status == 200
+            body = schedules.why(at)
+        assert (body["outcome"], body["state"]) == ("ran", state)
+        runs = schedules.ask("GET", f"{PATH}/runs").body["runs"]
+        assert [each["status"] for each in runs if each["task_id"] == body["task_id"]] == [state]
 
 
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:

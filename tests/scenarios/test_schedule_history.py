@@ -64,6 +64,24 @@ def test_the_history_lists_each_action_with_actor_time_and_reason(scenario: Scen
     assert versions == sorted(versions)
 
 
+@pytest.mark.parametrize(
+    ("change", "fields", "values"),
+    [
+        ({"dialect": "vixie"}, ["dialect"], [("dialect", "cron", "vixie")]),
+        ({"task": {"priority": "normal"}}, ["task.priority"], []),
+        ({"task": {"priority": "high"}}, ["task.priority"], [("task.priority", "normal", "high")]),
+    ],
+)
+def test_an_update_names_its_field_whatever_the_change(
+    scenario: Scenario, change: dict[str, Any], fields: list[str], values: list[tuple[str, str, str]]
+) -> None:
+    """An update names the field that it changed, also if it sets the dialect or pins an option's built-in value."""
+    assert scenario.ask("PATCH", PATH, change).status == 200
+    updated = events(scenario)[1]
+    assert updated["fields"] == fields
+    assert [(each["field"], each["before"], each["after"]) for each in updated["values"]] == values
+
+
 def test_requests_without_an_effect_are_not_in_the_history(scenario: Scenario) -> None:
     """Repeated requests, updates with unchanged values and refused requests are not in the history."""
     for _ in range(2):

@@ -84,7 +84,7 @@ class EventWatching:
         line = task.attempt_history[-1]
         is_lost = line.outcome is AttemptOutcome.LOST or (task.error is not None and task.error.type == "WorkerLost")
         was_called = (task.id.text, line.fence) in self._called and not is_lost
-        if was_called and task.started_at is not None and task.started_at - task.due_at >= _LATE:
+        if was_called and (task.lateness or 0) >= _LATE:
             self._is_due.add(task.id.text)
 
     def schedule_written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:

@@ -111,7 +111,7 @@ def _list(unit: str) -> str:
 
 def _of(unit: str, size: str) -> str:
     """All spellings of some minutes of every hour, or of some seconds of every minute."""
-    listed = rf"at (?:{_list(unit)}) of every {size}"
+    listed = rf"at (?:{_list(unit)})(?: of every {size}|(?= of ))"
     return rf"(?P<values>every {unit}|every \d+ {unit}s(?: from {unit} \d+)?|{listed})"
 
 
@@ -151,7 +151,7 @@ def _weekdays(text: str) -> list[str]:
 
 
 def _ordinal(word: str) -> int:
-    return _NUMBERS[word] if word in _NUMBERS else int(word.removesuffix("th"))
+    return _NUMBERS[word] if word in _NUMBERS else int(word[:-2])
 
 
 def _is_weekday(atom: str, day: date) -> bool:

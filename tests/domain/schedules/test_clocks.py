@@ -211,6 +211,18 @@ def test_listed_local_times_follow_the_same_clock_rules() -> None:
     ]
 
 
+def test_all_listed_times_in_one_clock_gap_are_explained() -> None:
+    """If several listed times are in one clock gap, one occurrence explains all of them, as for a cron expression."""
+    minutes = ("10", "05", "30", "45")
+    timing = parse_timing(dates=[f"2027-03-28T01:{minute}:00" for minute in minutes])
+    (skipped,) = following(scheduled(timing, clock("Europe/London")), 0, 9)
+    assert (skipped.key, skipped.runs) == ("2027-03-28T01:05:00+00:00", False)
+    words = "01:05, 01:10, 01:30 and 1 more do not exist on 2027-03-28 in Europe/London"
+    assert skipped.note == f"{words}: skipped"
+    (shifted,) = following(scheduled(timing, clock("Europe/London", Gap.SHIFT_FORWARD)), 0, 9)
+    assert shifted.note == f"{words}: runs at 02:00 instead"
+
+
 @settings(deadline=None)
 @given(
     st.sampled_from(["Europe/London", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Gaza", "UTC"]),

@@ -61,6 +61,9 @@ CRONS = {
     "@daily": "at 00:00 every day",
     "*/15 * * * * *": "every 15 seconds",
     "*/15 30 * * * *": "every 15 seconds of minute 30",
+    "0,10,25 3 * * * *": "at seconds 0, 10 and 25 of minute 3",
+    "0,10,25 3-5 9-17 * * *": "at seconds 0, 10 and 25 of minutes 3 to 5 from 09:00 to 17:59",
+    "0,10,25 * * * * *": "at seconds 0, 10 and 25 of every minute",
     "7 * * * * *": "every minute at second 7",
     "7 30 2 * * *": "at 02:30:07 every day",
     "0 0 0 1 1 *": "at 00:00 on day 1 of the month in January",
@@ -70,6 +73,8 @@ EVENTBRIDGE = {
     "0 10 ? * 2-6 *": "at 10:00 on Monday to Friday",
     "0 10 ? * 6L *": "at 10:00 on the last Friday of the month",
     "0 10 1 * ? 2027": "at 10:00 on day 1 of the month in 2027",
+    "0 10 1 * ? 2030/21": "at 10:00 on day 1 of the month in every 21st year from year 2030 to 2198",
+    "0 10 1 * ? 2030/12": "at 10:00 on day 1 of the month in every 12th year from year 2030 to 2198",
     "0 10 1 * ? 2030/2": "at 10:00 on day 1 of the month in every second year from year 2030 to 2198",
 }
 TIMINGS: list[tuple[dict[str, Any], str]] = [

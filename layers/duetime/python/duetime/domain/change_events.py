@@ -64,7 +64,9 @@ class TaskDetail(EventDetail):
     due_at: Annotated[str, "When the task was due, in UTC."]
     started_at: Annotated[str | None, "When the task's first attempt started; null if no attempt has started."]
     lateness_ms: Annotated[
-        int | None, "How long after the due time the first attempt started; null if no attempt has started."
+        int | None,
+        "How long after the due time the first attempt started, in milliseconds. If the task was created (except by a "
+        "schedule), updated or resumed after its due time, the delay counts from then. Null if no attempt has started.",
     ]
     attempt: Annotated[int, "Number of attempts so far."]
     tags: Annotated[Mapping[str, str], "The task's tags."]
@@ -84,7 +86,7 @@ class TaskFailed(TaskEnded):
 
 
 class TaskLate(TaskDetail):
-    """The first attempt of a task has started a minute or more after its due time.
+    """The first attempt of a task has started late by a minute or more.
 
     A task has at most one such event. The event is sent after the target has been called, when the record is next
     written: at the first heartbeat or at the end of the attempt. A task that waits for a lock, a rate or a switch has

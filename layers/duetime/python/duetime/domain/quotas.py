@@ -200,8 +200,9 @@ class WindowCounts:
         start = counts.window * QUOTA_WINDOW
         if present >= most:
             start, present, previous = start + QUOTA_WINDOW, 0, present
-        passed = 1 - (most - present) / previous
-        return max(1, start + int(passed * QUOTA_WINDOW) + 1 - now)
+        # Integers are exact, so that the wait is not a millisecond too short.
+        passed = (present + previous - most) * QUOTA_WINDOW // previous
+        return max(1, start + passed + 1 - now)
 
 
 def in_window(limit: int) -> int:

@@ -57,8 +57,9 @@ def _time_of_day(cron: Cron) -> str:
         return f"at {_joined(shown)}"
     if len(seconds) > 1:
         every = _every(seconds, "second", _SECONDS)
-        rest = "" if len(minutes) == _MINUTES else f"of {_numbered(minutes, 'minute')}"
-        return " ".join(part for part in (every, rest, _within(hours)) if part)
+        if len(minutes) < _MINUTES:
+            every = f"{every.removesuffix(' of every minute')} of {_numbered(minutes, 'minute')}"
+        return " ".join(part for part in (every, _within(hours)) if part)
     at_second = "" if seconds == (0,) else f"at second {seconds[0]}"
     every = _every(minutes, "minute", _MINUTES)
     if len(minutes) > 1:
@@ -201,4 +202,6 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+    """An ordinal number, such as `second`, `12th` or `21st`."""
+    ending = "th" if number in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return {2: "second", 3: "third"}.get(number, f"{number}{ending}")

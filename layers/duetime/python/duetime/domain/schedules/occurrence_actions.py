@@ -141,6 +141,8 @@ def _check_new_time(
         raise FieldInvalid(_DUE_AT, "should be in the future", FaultCode.OUT_OF_RANGE)
     if not (spec.start_at or 0) <= at <= (at if spec.end_at is None else spec.end_at):
         raise FieldInvalid(_DUE_AT, "should be between start_at and end_at of the schedule", FaultCode.OUT_OF_RANGE)
+    if at == change.nominal:
+        raise FieldInvalid(_DUE_AT, "is the occurrence's own time: use the action restore", FaultCode.CONFLICT)
     if _is_meant(schedule, at) or any(at in (each.nominal, each.at) for each in others):
         raise FieldInvalid(_DUE_AT, f"is the time of another occurrence, {to_iso(at)}", FaultCode.CONFLICT)
 

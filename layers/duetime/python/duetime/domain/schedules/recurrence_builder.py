@@ -284,26 +284,30 @@ def _instant(moment: Moment, zone: Zone) -> Millis:
 def _listed(moments: Sequence[Moment], clock: Clock) -> ListedRecurrence:
     zone = clock.zone
     notes: dict[Millis, str] = {}
-    losses: dict[Millis, Lost] = {}
+    in_gaps: dict[Millis, list[Wall]] = {}
     for moment in moments:
         if moment.offset is not None:
             notes.setdefault(moment.wall - moment.offset, "")
             continue
         instants = zone.instants_of(moment.wall)
         if not instants:
-            at = zone.instant_after_gap(moment.wall)
-            if clock.gap is Gap.SHIFT_FORWARD:
-                instead = f"runs at {clock_text(zone.wall_at(at))} instead"
-                notes[at] = gap_note([moment.wall], 1, zone, instead)
-            else:
-                key = written(moment.wall, zone.period_at(at).before)
-                losses[at] = Lost(at, key, gap_note([moment.wall], 1, zone, "skipped"))
+            in_gaps.setdefault(zone.instant_after_gap(moment.wall), []).append(moment.wall)
         both = clock.fold is Fold.BOTH
         decision = "runs both times" if both else "runs the first time only"
         for at in instants if both else instants[:1]:
             notes[at] = f"{twice(moment.wall, zone)}: {decision}" if len(instants) > 1 else ""
+    losses: list[Lost] = []
+    for at, walls in sorted(in_gaps.items()):
+        if clock.gap is Gap.SHIFT_FORWARD:
+            notes[at] = _gap_words(walls, zone, f"runs at {clock_text(zone.wall_at(at))} instead")
+        else:
+            losses.append(Lost(at, written(walls[0], zone.period_at(at).before), _gap_words(walls, zone, "skipped")))
     order = sorted(notes)
-    return ListedRecurrence(tuple(order), tuple(notes[at] for at in order), tuple(losses[at] for at in sorted(losses)))
+    return ListedRecurrence(tuple(order), tuple(notes[at] for at in order), tuple(losses))
+
+
+def _gap_words(walls: Sequence[Wall], zone: Zone, decision: str) -> str:
+    return gap_note(walls[:_NAMED], len(walls), zone, decision)
 
 
 _MONTH = 30.436875 * DAY

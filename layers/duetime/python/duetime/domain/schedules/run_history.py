@@ -97,7 +97,7 @@ class Activity:
         waiting: runs that wait for `active` to end, in queue order; some may have ended.
         begun: number of admitted runs that the timing started.
         by_hand: number of admitted runs that a user started.
-        latest: the latest admitted run.
+        latest: the latest admitted run, excluding backfills.
         counted: if the number of runs is limited, admitted runs before `active` that may not have called their target
             yet.
         version: number of writes of this value.
@@ -133,7 +133,7 @@ class Activity:
             active=task.id,
             begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),
             by_hand=self.by_hand + (cause is Cause.MANUAL),
-            latest=BegunRun(task.id, nominal, task.started_at or now),
+            latest=self.latest if cause is Cause.BACKFILL else BegunRun(task.id, nominal, task.started_at or now),
         )
 
     def without(self, tasks: Iterable[Task]) -> Activity:

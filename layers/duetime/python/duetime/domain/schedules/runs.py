@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_RUNNING_SECONDS
 from duetime.domain.schedules.run_history import RUN_BY_HAND
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_records import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import SECOND
@@ -127,7 +126,7 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
     ref = task.schedule_ref
     nominal, cause = (task.due_at, Cause.SCHEDULE) if ref is None else (ref.nominal, ref.cause)
     status, reason = _ENDS.get(task.state), ""
-    if status is RunStatus.CANCELLED and task.error is not None and task.error.type == SKIPPED:
+    if task.was_dropped and task.error is not None:
         status, reason = RunStatus.SKIPPED, task.error.message
     elif status is RunStatus.CANCELLED and task.cancellation is not None:
         reason = task.cancellation.by.reason
@@ -216,11 +215,8 @@ def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: 
     Returns:
         The notices; unchanged if too few of the runs have succeeded.
     """
-    durations = [
-        run.finished_at - run.run_at
-        for run in runs
-        if run.state is State.SUCCEEDED and run.finished_at is not None and run.run_at is not None
-    ]
+    # A run without an attempt, such as an approval, has no duration.
+    durations = [run.attempt_history[-1].took for run in runs if run.state is State.SUCCEEDED and run.attempt_history]
     if notify_on is None or factor is None or len(durations) < FEWEST_COMPARED:
         return notify_on
     limit = min(max(1, math.ceil(median(durations) * factor / SECOND)), MAX_RUNNING_SECONDS)

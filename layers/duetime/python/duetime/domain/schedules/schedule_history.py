@@ -29,7 +29,7 @@ _FIXED_BYTES = 32
 TIMING_FIELDS = frozenset(
     {
         *("cron", "rate", "interval", "dates", "permanent", "timings", "extra_dates", "start_at", "end_at"),
-        *("timezone", "dst_gap", "dst_fold", "on_excluded"),
+        *("dialect", "timezone", "dst_gap", "dst_fold", "on_excluded"),
     }
 )
 """Fields that determine the instants of a schedule, by their public names."""
@@ -128,7 +128,9 @@ BY_OWNER = Attribution()
 def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:
     """The public names of the fields that an update changed; names of task fields start with `task.`."""
     old, new = _public_fields(before), _public_fields(after)
-    return sorted(name for name, value in old.items() if value != new[name])
+    # An option that is explicitly set to its built-in value no longer follows the default of the task's type.
+    pinned = {f"task.{name}" for name in before.task.explicit ^ after.task.explicit}
+    return sorted(pinned | {name for name, value in old.items() if value != new[name]})
 
 
 def new_values(before: ScheduleSpec, after: ScheduleSpec) -> tuple[NewValue, ...]:
@@ -141,10 +143,10 @@ def new_values(before: ScheduleSpec, after: ScheduleSpec) -> tuple[NewValue, ...
 def _public_fields(spec: ScheduleSpec) -> dict[str, object]:
     apart = {"written", "task", "clock", "name"}
     found: dict[str, object] = {each.name: getattr(spec, each.name) for each in fields(spec) if each.name not in apart}
-    found |= {each.name: getattr(spec.written, each.name) for each in fields(spec.written) if each.name != "dialect"}
+    found |= {each.name: getattr(spec.written, each.name) for each in fields(spec.written)}
     found |= {"timezone": spec.clock.zone, "dst_gap": spec.clock.gap, "dst_fold": spec.clock.fold}
     task = ((each.name, getattr(spec.task, each.name)) for each in fields(spec.task))
-    return found | {f"task.{name}": value for name, value in task if name != "allow_unknown_type"}
+    return found | {f"task.{name}": value for name, value in task if name not in {"allow_unknown_type", "explicit"}}
 
 
 def _text(value: object) -> str | None:

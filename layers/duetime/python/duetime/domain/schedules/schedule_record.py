@@ -134,7 +134,7 @@ class StoredSchedule:
         runs_skipped: number of occurrences that were not placed.
         former_payload: the payload before its last change, which must expire; `None` if there is none.
         expectation: progress of checking its expectations; `None` without expectations, or before the first check.
-        calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
+        calendar_end: the last reported `known_until` of a calendar; `None` if none was reported.
         traceparent: trace of its creation, to which its runs link; `None` if the request had no trace.
         later_options: task options stored by newer code, which this code keeps unchanged.
         latest_run: if runs are not counted, the latest started run as last read.
@@ -294,15 +294,22 @@ class StoredSchedule:
         return replace(self, log=log[-MAX_REMARKS:])
 
     def with_calendar_notice(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
-        """A copy with a remark if a calendar's `known_until` is near and not yet reported; otherwise this schedule."""
-        ends = [(each.known_until, each) for each in calendars if each.known_until is not None]
-        until, calendar = min(ends, key=lambda end: end[0], default=(None, None))
-        if until is None or calendar is None or until - now > CALENDAR_NOTICE:
+        """A copy with a remark if a calendar's `known_until` is near and not yet reported; otherwise this schedule.
+
+        If several calendars end, each call reports one of them, in the order of their ends.
+        """
+        ends = {
+            CalendarEnd(each.name, each.known_until): each
+            for each in calendars
+            if each.known_until is not None and each.known_until - now <= CALENDAR_NOTICE
+        }
+        order = sorted(ends, key=lambda end: (end.known_until, end.name))
+        # If the last reported end has changed, the others are reported again.
+        reported = order.index(self.calendar_end) + 1 if self.calendar_end in ends else 0
+        if reported == len(order):
             return self
-        end = CalendarEnd(calendar.name, until)
-        if end == self.calendar_end:
-            return self
-        return replace(self.remarked(now, "", f"{calendar.end_in_words}: replace it"), calendar_end=end)
+        end = order[reported]
+        return replace(self.remarked(now, "", f"{ends[end].end_in_words}: replace it"), calendar_end=end)
 
     def after_action(
         self,

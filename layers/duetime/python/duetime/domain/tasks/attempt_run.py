@@ -257,7 +257,8 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
     if started_at is None or task.started_late or task.attempt_history or task.state is State.ROLLING_BACK:
         # The due time may have changed since an earlier attempt, and a rollback is not a start.
         return {}
-    return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
+    late = replace(task, started_at=started_at).lateness or 0
+    return {"started_late": True} if late >= LATE_EVENT_AFTER else {}
 
 
 def acknowledged(task: Task) -> TaskChanges:

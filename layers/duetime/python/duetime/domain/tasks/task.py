@@ -11,7 +11,7 @@ from duetime.domain.json_values import most_characters, writable
 from duetime.domain.limits import ATTEMPTS_INLINE, INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, FENCES_PER_EPOCH, UNREFERENCED_CONTENT_LIFE
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
-from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED
+from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED, AttemptOutcome
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions, fair_share
@@ -401,7 +401,10 @@ class Task(TaskOptions):
     @property
     def was_dropped(self) -> bool:
         """Whether the task was dropped by its schedule or group, not by its user, before its target was called."""
-        return self.error is not None and self.error.type == SKIPPED
+        if self.error is None or self.error.type != SKIPPED:
+            return False
+        # The error of an attempt can have the same name. A dropped task may have attempts whose workers were lost.
+        return all(each.outcome is AttemptOutcome.LOST for each in self.attempt_history)
 
     @property
     def schedule_run(self) -> ScheduleRef | None:
