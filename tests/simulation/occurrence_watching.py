@@ -183,6 +183,9 @@ class OccurrenceWatching:
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
             return
+        if name in self.excluded:
+            # Its calendar excludes all times.
+            return
         began = self._began.get((name, stored.mark), set())
         # If the schedule had more times, an occurrence could have run at one of them before the schedule's end.
         more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
