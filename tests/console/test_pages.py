@@ -231,7 +231,7 @@ def test_a_lock_shows_its_waiting_tasks_and_can_be_released(console: Console, wo
 
 def test_the_settings_page_shows_what_the_deployment_allows(console: Console, world: World) -> None:
     """The page shows the user, retention times and allowed targets; a task's page shows how to read its logs."""
-    log_group = {Variable.STACK: "duetime-test", Variable.WORKER_LOGS: "duetime-test-worker"}
+    log_group: dict[str, str] = {Variable.STACK: "duetime-test", Variable.WORKER_LOGS: "duetime-test-worker"}
     world.do(lambda live: live.environ.update(log_group))
     page = console.open("/settings")
     expect(page.locator("main")).to_contain_text("Signed in as")
