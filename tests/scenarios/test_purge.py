@@ -73,7 +73,13 @@ def content_objects(account: Archived) -> list[str]:
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
     """A purged task's payload, name and tags are removed at once; the receipt says what is left, and how long."""
     task = account.create(
-        payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
+        payload=LARGE,
+        name=PATIENT,
+        tags={"patient": PATIENT},
+        unique={"key": PATIENT},
+        order={"key": PATIENT},
+        fair_key=PATIENT,
+        group={"id": "g"},
     )
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     assert content_objects(account)
@@ -83,7 +89,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     left = {each["kind"]: each["until"] for each in end["receipt"]["left"]}
     assert set(left) == {"records", "keys", "signals", "names", "stream", "backups"}
     assert min(left.values()) > to_iso(account.now)
-    assert (content_objects(account), of_task(account, task)) == ([], [])
+    assert (content_objects(account), of_task(account, task), account.record(task).group) == ([], [], None)
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
     line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
     assert sorted(keys) == [f"{line}local#{PATIENT}/#{PATIENT}", f"{unique}local#{PATIENT}/local"]
