@@ -10,6 +10,7 @@ import pytest
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.restore import HELD_TAG, AfterRestore, Divergence, divergence_of, take_over, take_over_occurrence
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsService, AwsTarget
 from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
@@ -66,6 +67,28 @@ def test_a_cut_off_attempt_is_not_counted_and_is_repeated() -> None:
     assert done.task.fence == FIRST + 1
     assert done.timer is not None
     assert (done.timer.at, done.timer.generation) == (LATER, done.task.generation) == (LATER, 4)
+
+
+def test_a_timer_of_a_restored_task_has_its_fair_share() -> None:
+    """A timer from a restore has the task's fair share, so that the task still counts for its fair key."""
+    keyed = replace(RUNNING, fair_key="customer-1")
+    timer = taken(keyed, keyed).timer
+    assert timer is not None
+    assert timer.fair_share == keyed.fair_share != ""
+
+
+@pytest.mark.parametrize("after", AfterRestore)
+def test_a_task_that_waits_for_others_is_checked_after_a_restore(after: AfterRestore) -> None:
+    """A restored task that waits for other tasks is checked at once, because the note about its wait may be lost."""
+    waiting = replace(WAITING, state=State.BLOCKED, after=Dependencies((Dependency(RUNNING.id),)))
+    timer = taken(waiting, waiting, after).timer
+    assert timer is not None
+    assert timer.at == LATER
+    held = replace(waiting, state=State.PAUSED, fence=FIRST, tags={HELD_TAG: State.BLOCKED.value})
+    timer = taken(held, held).timer
+    assert timer is not None
+    assert timer.at == LATER
+    assert taken(replace(waiting, after=None), waiting, after).timer is None
 
 
 def test_a_stop_request_survives_the_end_of_the_lease() -> None:
