@@ -68,7 +68,7 @@ def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: 
             PulledType(type=name, may_lease=name in leased)
             for name in sorted(leased | rules.usable_types(owner, pullers.by_type))
         ],
-        aws_targets=[each for each in settings.callable_arns.patterns if rules.arn_owners.allow(owner, each)],
+        aws_targets=[each for each in settings.callable_arns.patterns if rules.allow_arn(owner, each)],
         private_http_hosts=sorted(settings.http_allow),
         http_secrets=[
             UsableSecret(name=name, hosts=sorted(secret.hosts))

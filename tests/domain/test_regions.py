@@ -10,6 +10,7 @@ from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
 from duetime.domain.restore import is_left_over
+from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import NodeRef
@@ -70,11 +71,17 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_new_timer_after_a_takeover() -> None:
-    """An open task, unless paused or blocked, gets a new timer, because its old timer may not be replicated."""
-    later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
+    """An open task, unless paused or a blocked node, gets a new timer, because its old timer may not be replicated."""
+    keyed = task(state=State.SCHEDULED, next_at=NOW + HOUR, fair_key="customer-1")
+    later = taken_over(keyed, REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
-    assert later.timer.at == NOW + HOUR
+    assert (later.timer.at, later.timer.fair_share) == (NOW + HOUR, keyed.fair_share)
+    dependent = task(state=State.BLOCKED, next_at=NOW - HOUR, after=Dependencies((Dependency(keyed.id),)))
+    blocked = taken_over(dependent, REGION, NOW, keeps_leases=False)
+    assert blocked is not None
+    assert blocked.timer is not None
+    assert blocked.timer.at == NOW
     for state in (State.PAUSED, State.BLOCKED):
         held = taken_over(task(state=state), REGION, NOW, keeps_leases=False)
         assert held is not None

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.restore import HELD_TAG, AfterRestore, Divergence, divergence_of, take_over, take_over_occurrence
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, Wait
+from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsService, AwsTarget
-from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
+from duetime.domain.tasks.task import Progress, RequestedAction, Task, fence_of_epoch
+from duetime.domain.tasks.task_events import EventType, events_of
 from duetime.domain.times import HOUR, MINUTE
 from tests.domain.factories import NOW, task
 
 if TYPE_CHECKING:
     from duetime.domain.restore import Takeover
-    from duetime.domain.tasks.task import Task
 
 EPOCH = 2
 FIRST = EPOCH * FENCES_PER_EPOCH
@@ -66,6 +68,28 @@ def test_a_cut_off_attempt_is_not_counted_and_is_repeated() -> None:
     assert done.task.fence == FIRST + 1
     assert done.timer is not None
     assert (done.timer.at, done.timer.generation) == (LATER, done.task.generation) == (LATER, 4)
+
+
+def test_a_timer_of_a_restored_task_has_its_fair_share() -> None:
+    """A timer from a restore has the task's fair share, so that the task still counts for its fair key."""
+    keyed = replace(RUNNING, fair_key="customer-1")
+    timer = taken(keyed, keyed).timer
+    assert timer is not None
+    assert timer.fair_share == keyed.fair_share != ""
+
+
+@pytest.mark.parametrize("after", AfterRestore)
+def test_a_task_that_waits_for_others_is_checked_after_a_restore(after: AfterRestore) -> None:
+    """A restored task that waits for other tasks is checked at once, because the note about its wait may be lost."""
+    waiting = replace(WAITING, state=State.BLOCKED, after=Dependencies((Dependency(RUNNING.id),)))
+    timer = taken(waiting, waiting, after).timer
+    assert timer is not None
+    assert timer.at == LATER
+    held = replace(waiting, state=State.PAUSED, fence=FIRST, tags={HELD_TAG: State.BLOCKED.value})
+    timer = taken(held, held).timer
+    assert timer is not None
+    assert timer.at == LATER
+    assert taken(replace(waiting, after=None), waiting, after).timer is None
 
 
 def test_a_stop_request_survives_the_end_of_the_lease() -> None:
@@ -167,3 +191,26 @@ def test_the_restore_decision_applies_to_an_occurrence_that_had_run() -> None:
     assert (held.task.state, held.task.attempt, held.task.result, held.task.expires_at) == (State.PAUSED, 0, None, None)
     assert take_over_occurrence(ENDED, AfterRestore.RERUN, EPOCH, LATER) is None
     assert take_over_occurrence(WAITING, AfterRestore.SKIP, EPOCH, LATER) is None
+
+
+def test_a_paused_occurrence_shows_nothing_of_its_cancelled_run() -> None:
+    """An occurrence that is paused after a restore has no cancellation, progress, wait or job of its earlier run."""
+    ran = replace(
+        ENDED,
+        state=State.CANCELLED,
+        cancellation=ActionRecord(Action.CANCELLED, NOW, BY_SYSTEM, 6),
+        progress=Progress(50),
+        waits=(Wait(NOW, "paused"),),
+        waiting_for="a worker",
+        job="arn:job",
+        started_at=NOW,
+        started_late=True,
+        run_at=NOW,
+        unacknowledged=1,
+        rate_places={"crm": 1},
+    )
+    held = take_over_occurrence(ran, AfterRestore.ASK, EPOCH, LATER)
+    assert held is not None
+    of_run = {each.name for each in fields(Task) if getattr(held.task, each.name) != getattr(WAITING, each.name)}
+    assert of_run == {"state", "fence", "version", "generation", "tags", "actions"}
+    assert [event.type for event in events_of(held.task, [])][-1] is EventType.PAUSED

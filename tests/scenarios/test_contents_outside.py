@@ -277,6 +277,20 @@ def test_every_payload_expires_after_a_cancel_during_its_replacement(how: str) -
         assert None not in contents(scenario).values()
 
 
+def test_a_repeated_cancel_lets_the_payload_expire() -> None:
+    """If a cancel fails before it sets the payload's expiry, a repeat of the cancel sets the expiry."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 600}).body["id"]
+        met = scenario.once(
+            lambda call: call.operation == "update_item" and schema.CONTENT_PREFIX in str(call.request["Key"]),
+            throttled(scenario),
+        )
+        assert scenario.ask("POST", f"/v1/tasks/{task}/cancel").status == 503
+        assert (len(met), scenario.record(task).state, list(contents(scenario).values())) == (1, "cancelled", [None])
+        assert scenario.ask("POST", f"/v1/tasks/{task}/cancel").status == 200
+        assert None not in contents(scenario).values()
+
+
 def fail(_phase: str, _context: Context) -> None:
     """A handler that fails."""
     raise ValueError

@@ -73,7 +73,13 @@ def content_objects(account: Archived) -> list[str]:
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
     """A purged task's payload, name and tags are removed at once; the receipt says what is left, and how long."""
     task = account.create(
-        payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
+        payload=LARGE,
+        name=PATIENT,
+        tags={"patient": PATIENT},
+        unique={"key": PATIENT},
+        order={"key": PATIENT},
+        fair_key=PATIENT,
+        group={"id": "g"},
     )
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     assert content_objects(account)
@@ -83,7 +89,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     left = {each["kind"]: each["until"] for each in end["receipt"]["left"]}
     assert set(left) == {"records", "keys", "signals", "names", "stream", "backups"}
     assert min(left.values()) > to_iso(account.now)
-    assert (content_objects(account), of_task(account, task)) == ([], [])
+    assert (content_objects(account), of_task(account, task), account.record(task).group) == ([], [], None)
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
     line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
     assert sorted(keys) == [f"{line}local#{PATIENT}/#{PATIENT}", f"{unique}local#{PATIENT}/local"]
@@ -101,6 +107,7 @@ def test_a_purge_rejects_an_open_task_unless_it_cancels_open_tasks(account: Arch
     task = account.create(delay_seconds=7200)
     end = purged(account, {"task_ids": [task]})
     assert (end["refused"], end["receipt"]["removed"]) == ({"state_conflict": 1}, {})
+    assert end["matched"] == 1
     assert account.record(task).state == "scheduled"
     end = purged(account, {"task_ids": [task], "open_tasks": "cancel"})
     assert (end["refused"], end["receipt"]["removed"]) == ({}, {"tasks": 1})
@@ -115,7 +122,7 @@ def test_a_purged_running_task_is_stopped_and_then_erased(account: Archived) -> 
     assert account.record(task).state == "running"
     end = purged(account, {"task_ids": [task], "open_tasks": "cancel"})
     assert (end["state"], end["refused"], end["receipt"]["removed"]) == ("succeeded", {}, {"tasks": 1})
-    assert account.record(task).erased
+    assert (end["matched"], account.record(task).erased) == (1, True)
 
 
 def test_a_purge_by_filter_removes_archive_rows(account: Archived) -> None:
@@ -216,7 +223,9 @@ def test_only_an_operator_can_purge_everything_of_an_owner(account: Archived) ->
 @pytest.mark.parametrize("number", range(1, 21))
 def test_a_purge_completes_wherever_its_function_dies(account: Archived, number: int) -> None:
     """Wherever the purge function dies, all task data is removed in the end, and the receipt is written."""
-    task = account.create(payload=LARGE, name=PATIENT)
+    task = account.create(
+        payload=LARGE, name=PATIENT, unique={"key": PATIENT}, order={"key": PATIENT}, group={"id": "g"}
+    )
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     calls: list[Call] = []
     account.before_call = killing("bulk", number, calls)
@@ -224,6 +233,11 @@ def test_a_purge_completes_wherever_its_function_dies(account: Archived, number:
     assert len(calls) >= number
     assert end["state"] == "succeeded"
     assert (content_objects(account), of_task(account, task), account.record(task).name) == ([], [], "")
+    parts = account.table.partitions
+    assert [item for key, found in parts.items() if key.startswith(schema.GROUP_MEMBERS_PREFIX) for item in found] == []
+    key, line = f"{schema.UNIQUE_KEY_PREFIX}local#{PATIENT}", f"{schema.ORDER_LINE_PREFIX}local#{PATIENT}"
+    kept = [int(item[schema.TTL]["N"]) for place in (key, line) for item in parts[place].values()]
+    assert max(kept) * SECOND <= account.now + SECOND
 
 
 def test_a_purges_receipt_is_kept_longer_than_backups(account: Archived) -> None:

@@ -75,8 +75,10 @@ class ExpiryWatching:
             self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            # An erased task cannot be retried, so the task does not take the key again.
-            is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
+            # A purge lets the key of an ended task expire at once, and then erases the task, so that the task cannot be
+            # retried; a retry before that takes the key again, and removes the expiry.
+            is_purged = task is not None and task.is_terminal and expires_at <= now + SECOND
+            is_safe = task is None or is_purged or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_kept(self, task_id: str) -> None:

@@ -390,8 +390,8 @@ class Environment:
     target_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reserved AWS resources, by patterns of ARNs, with patterns of the owners for whom they are reserved:
     `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call these
-    resources. The first pattern that matches an ARN decides; a resource that matches no pattern is open to all
-    owners."""
+    resources, nor their versions, aliases and revisions. The first pattern that matches an ARN, with or without its
+    version, decides; a resource that matches no pattern is open to all owners."""
 
     intake_owner: str = ""
     """Owner of the tasks created from events: an identity in the form of owners. Empty: there is no intake."""

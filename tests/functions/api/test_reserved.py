@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = "arn:aws:lambda:eu-west-1:123456789012:function:"
 BILLING, ALERTS = f"{FUNCTIONS}billing-pay", "arn:aws:sns:eu-west-1:123456789012:billing-alerts"
+CLUSTER, JOB_QUEUE = "arn:aws:ecs:eu-west-1:123456789012:cluster/c", "arn:aws:batch:eu-west-1:123456789012:job-queue/q"
 TYPE, PULLED = "billing.invoice", "render"
 LATER: dict[str, Any] = {"delay_seconds": 600}
 CALL: dict[str, Any] = {"type": "any", "target": {"kind": "lambda", "arn": BILLING}}
@@ -104,6 +105,36 @@ def test_a_reserved_type_or_target_is_rejected_for_other_owners(
     assert (error["field"], error["code"]) == (f"{place}{field}", "not_allowed")
     assert "reserved for other owners" in error["reason"]
     assert bill.send(method, path, body(task)).status in {200, 201}
+
+
+@pytest.mark.parametrize(
+    ("kind", "arn", "version"),
+    [
+        ("lambda", f"{FUNCTIONS}pay", ":live"),
+        ("lambda", f"{FUNCTIONS}pay", ":$LATEST"),
+        ("step_functions", "arn:aws:states:eu-west-1:123456789012:stateMachine:pay", ":live"),
+        ("ecs", "arn:aws:ecs:eu-west-1:123456789012:task-definition/pay", ":3"),
+        ("batch", "arn:aws:batch:eu-west-1:123456789012:job-definition/pay", ":3"),
+    ],
+)
+def test_a_reservation_covers_versions_aliases_and_revisions(
+    ann: Gateway,
+    bill: Gateway,
+    environ: dict[str, str],
+    compose: Callable[[], None],
+    kind: str,
+    arn: str,
+    version: str,
+) -> None:
+    """If a resource is reserved by its ARN, other owners cannot call a version, an alias or a revision of it either."""
+    environ[Variable.AWS_TARGETS] = "arn:aws:*:*:*:*"
+    environ[Variable.TARGET_OWNERS] = json.dumps({arn: ["bill"], "*": ["*"]})
+    compose()
+    place = {"ecs": {"cluster": CLUSTER, "container": "c"}, "batch": {"queue": JOB_QUEUE}}.get(kind, {})
+    task = {"type": "any", **LATER, "target": {"kind": kind, "arn": f"{arn}{version}", **place}}
+    refused = ann.send("POST", "/v1/tasks", task)
+    assert (refused.status, refused.body["errors"][0]["field"]) == (422, "target.arn"), refused.text
+    assert bill.send("POST", "/v1/tasks", task).status == 201
 
 
 def test_only_the_task_of_a_reserved_type_is_rejected_in_a_batch(ann: Gateway) -> None:

@@ -18,6 +18,7 @@ from duetime.domain.operating_parameters import (
     DELETION_MARKER_LIFE,
     EVENT_WAITER_KEPT,
     MAX_CLOCK_DIFFERENCE,
+    RATE_LIFE,
 )
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.filters import TaskFilter
@@ -365,7 +366,7 @@ class LeftData(StrEnum):
         RECORDS: records of purged tasks, which contain no user data, only id, owner, type, state and times. These
             records keep a late request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
-            days.
+            days; keys of locks and rates, which TTL removes after they are no longer used.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
         STREAM: records that had expired but were not archived yet; to remove their archive rows, run another purge
@@ -399,7 +400,7 @@ def leftovers(ended_at: Millis, retention: Millis, *, is_archived: bool) -> tupl
     """
     lives = {
         LeftData.RECORDS: retention,
-        LeftData.KEYS: retention,
+        LeftData.KEYS: max(retention, RATE_LIFE),
         LeftData.SIGNALS: SIGNAL_LIFE + EVENT_WAITER_KEPT,
         LeftData.NAMES: DELETION_MARKER_LIFE,
         **({LeftData.STREAM: STREAM_RETENTION} if is_archived else {}),

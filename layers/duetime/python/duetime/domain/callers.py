@@ -128,8 +128,9 @@ class Reservations:
 
     by_pattern: Mapping[str, OwnerPatterns] = field(default_factory=dict)
 
-    def allow(self, owner: str, name: str) -> bool:
-        """Whether an owner may use a type or ARN."""
-        owners = (owners for pattern, owners in self.by_pattern.items() if wildcard_matcher(pattern).fullmatch(name))
-        first = next(owners, None)
-        return first is None or first.include(owner)
+    def allow(self, owner: str, *names: str) -> bool:
+        """Whether an owner may use a type or ARN; a pattern that matches any of its names matches it."""
+        for pattern, owners in self.by_pattern.items():
+            if any(wildcard_matcher(pattern).fullmatch(name) for name in names):
+                return owners.include(owner)
+        return True

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS, REGION_OVERLAP
-from duetime.domain.restore import freed
-from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.restore import freed, is_released_from_outside, timer_of
+from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import minute_of
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import Cursors
+    from duetime.domain.dispatch.enqueue_plan import Timer
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -80,8 +80,9 @@ def is_taken_over(task: Task, region: ActiveRegion) -> bool:
 def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: bool) -> TakenOver | None:
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
-    Each open task gets a timer, because its own timer may not have been replicated. The follow-ups of a task that had
-    just ended are run again, because they may not have been replicated either; they are idempotent.
+    Each open task that a check may start gets a timer, because its own timer may not have been replicated. The
+    follow-ups of a task that had just ended are run again, because they may not have been replicated either; they are
+    idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.
@@ -96,21 +97,17 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
         return None
     if task.finished_at is not None:
         again = replace(task, fence=fence, version=task.version + 1, finished_at=None, sent=False)
-        return TakenOver(again, _timer(again, now), was_cut_off=False)
+        return TakenOver(again, timer_of(again, now), was_cut_off=False)
     free = freed(task, region.epoch, now)
-    if free.state in {State.PAUSED, State.BLOCKED}:
+    if is_released_from_outside(free):
         return TakenOver(free, None, was_cut_off=False)
     at = now if is_leased or task.is_terminal else max(free.next_at, now)
-    return TakenOver(free, _timer(free, at), was_cut_off=runs)
+    return TakenOver(free, timer_of(free, at), was_cut_off=runs)
 
 
 def has_attempt(task: Task, now: Millis) -> bool:
     """Whether a takeover would cut off a running attempt; a topology's run continues outside the Region's workers."""
     return task.state in LEASED and not task.is_topology and (task.lease_expires_at or 0) > now
-
-
-def _timer(task: Task, at: Millis) -> Timer:
-    return Timer(task.id, task.generation, at, task.priority, task.owner, pull_queue=task.pull_queue)
 
 
 def cursors_behind(cursors: Cursors, now: Millis) -> Cursors:

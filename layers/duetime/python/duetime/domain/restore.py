@@ -16,6 +16,7 @@ from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionRecord
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
+from duetime.domain.tasks.dependency_outcomes import waits
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import DAY, minute_of, to_iso
@@ -144,7 +145,7 @@ def take_over(
     had_ended = divergence is Divergence.ENDED and replaced is not None
     if after is AfterRestore.SKIP and had_ended and replaced is not None:
         ended = _ended_as(restored, replaced, epoch, now)
-        return Takeover(ended, divergence, _timer(ended, now), copies_contents=True)
+        return Takeover(ended, divergence, timer_of(ended, now), copies_contents=True)
     task = freed(restored, epoch, now)
     # A topology is not held; it continues from its nodes, each of which is held separately.
     if after is not AfterRestore.RERUN and divergence in _MAY_HAVE_RUN and not task.is_topology:
@@ -158,12 +159,12 @@ def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
     `None` if no timer is needed, or if the record is stored under the minute of its check. A restored table may lack
     the timer, because a backup does not keep the order of writes to different items.
     """
-    if task.state in {State.PAUSED, State.BLOCKED}:
+    if is_released_from_outside(task):
         return None
-    if restored.state in LEASED or restored.is_terminal:
-        return _timer(task, now)
+    if restored.state in LEASED or restored.is_terminal or waits(task):
+        return timer_of(task, now)
     is_at_home = minute_of(task.next_at) == minute_of(task.id.home)
-    return None if is_at_home else _timer(task, max(task.next_at, now))
+    return None if is_at_home else timer_of(task, max(task.next_at, now))
 
 
 def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
@@ -183,15 +184,25 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
         fence=fence,
         attempt=0,
         attempt_history=(),
-        deferred_fence=None,
+        lease_worker=None,
         lease_expires_at=None,
+        unacknowledged=None,
+        deferred_fence=None,
+        job=None,
         requested_action=None,
+        waiting_for=None,
+        waits=(),
+        rate_places={},
+        progress=None,
         result=None,
         error=None,
         started_at=None,
+        started_late=False,
+        run_at=None,
         finished_at=None,
         expires_at=None,
         actions=NO_ACTIONS,
+        cancellation=None,
     )
     return Takeover(_held(begun, now), Divergence.CREATED, copies_contents=True)
 
@@ -245,7 +256,7 @@ def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
-    return ended, _timer(ended, now)
+    return ended, timer_of(ended, now)
 
 
 def _held(task: Task, now: Millis) -> Task:
@@ -263,7 +274,7 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)
-        return Takeover(ended, Divergence.ENDED, _timer(ended, now), copies_contents=True)
+        return Takeover(ended, Divergence.ENDED, timer_of(ended, now), copies_contents=True)
     if after is not AfterRestore.RERUN:
         return None
     resumed = ActionRecord(Action.RESUMED, now, Attribution(ActorType.SYSTEM), task.version + 1)
@@ -277,7 +288,7 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
         actions=task.actions.plus(resumed),
     )
     divergence = Divergence.ENDED if has_ended else Divergence.BEGUN
-    return Takeover(free, divergence, None if free.state is State.BLOCKED else _timer(free, free.next_at))
+    return Takeover(free, divergence, None if is_released_from_outside(free) else timer_of(free, free.next_at))
 
 
 def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
@@ -295,8 +306,15 @@ def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
     )
 
 
-def _timer(task: Task, at: Millis) -> Timer:
-    return Timer(task.id, task.generation, at, task.priority, task.owner, pull_queue=task.pull_queue)
+def timer_of(task: Task, at: Millis) -> Timer:
+    """The timer at which a record that was taken over is checked."""
+    place = task.priority, task.owner
+    return Timer(task.id, task.generation, at, *place, pull_queue=task.pull_queue, fair_share=task.fair_share)
+
+
+def is_released_from_outside(task: Task) -> bool:
+    """Whether no check starts the task, because its user resumes the task, or because its topology starts the node."""
+    return task.state is State.PAUSED or (task.state is State.BLOCKED and not waits(task))
 
 
 def facts(task: Task, divergence: Divergence, effect: str) -> dict[str, str]:

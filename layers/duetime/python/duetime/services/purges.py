@@ -110,7 +110,11 @@ class TaskPurger:
         if not task.is_terminal and task.state not in NOT_STARTED:
             self.task_control.cancel_by_force(task.owner, task.id, task.version, request.by)
             raise StateConflict(task, "purged before its attempt has ended")
-        self.task_eraser.erase(task.owner, task.id, task.version, contents_first=True)
+        self.task_eraser.erase(task.owner, task.id, task.version, first=self._remove_outside)
+
+    def _remove_outside(self, task: Task) -> None:
+        """Remove an ended task's data outside its record, while the record still has the keys of this data."""
+        self.stores.contents.erase(task.id, task.contents_outside)
         unique = unique_of(task.unique, task.debounce)
         if unique is not None:
             self.stores.unique_keys.let_expire(task.owner, unique.key, task.id, task.fence, self.runtime.now())
@@ -228,7 +232,13 @@ class _PurgeStep:
             # A pass over many tasks costs many reads, so the pause grows with the time since the purge began.
             pause = 0 if is_first and not self.request.cancels else min(max(waited, MINUTE), HOUR)
             return replace(
-                progress, stage=PurgeStage.REMAINDER, after=None, refused={}, next_at=self._now + pause if pause else 0
+                progress,
+                stage=PurgeStage.REMAINDER,
+                after=None,
+                # The next pass examines the tasks that are left, and counts them again.
+                matched=progress.affected,
+                refused={},
+                next_at=self._now + pause if pause else 0,
             )
         if self.steps.archive is None or self._are_all_in_table():
             return replace(progress, after=None, is_complete=True)

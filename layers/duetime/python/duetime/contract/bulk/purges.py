@@ -106,9 +106,9 @@ class PurgeLeftover(TypedDict):
         LeftData,
         Field(
             description="`records`: records of purged tasks with id, owner, type, state and times, but no user data. "
-            "`keys`: idempotency keys with a hash of the body, unique and ordered keys. `signals`: "
-            "signals with their payloads, and event keys. `names`: names of deleted schedules, calendars and "
-            "definitions. `stream`: expired records that are not archived yet, so purge again after this time. "
+            "`keys`: idempotency keys with a hash of the body, unique and ordered keys, and keys of locks and rates. "
+            "`signals`: signals with their payloads, and event keys. `names`: names of deleted schedules, calendars "
+            "and definitions. `stream`: expired records that are not archived yet, so purge again after this time. "
             "`backups`: the table's backups for point-in-time recovery."
         ),
     ]

@@ -23,6 +23,7 @@ from duetime.domain.tasks.targets import (
     PullTarget,
     TopologyTarget,
     service_of,
+    without_version,
 )
 from duetime_common.frozen_classes import frozen
 
@@ -265,6 +266,10 @@ class TargetRules:
         """The given types, except types that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
+    def allow_arn(self, owner: str, arn: str) -> bool:
+        """Whether a resource is not reserved for other owners; a reservation covers versions, aliases and revisions."""
+        return self.arn_owners.allow(owner, arn, without_version(arn))
+
     def target_of(self, owner: str, spec: TaskSpec) -> Target:
         """The target of an owner's task, which is the requested target, or else the default target of the task's type.
 
@@ -319,7 +324,7 @@ class TargetRules:
         """Rejects an AWS resource that tasks of this owner may not call."""
         if not self.callable_arns.allow(arn):
             raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
-        if not self.arn_owners.allow(owner, arn):
+        if not self.allow_arn(owner, arn):
             raise FieldInvalid(field, _RESERVED.format(arn), FaultCode.NOT_ALLOWED)
 
     def _check_http(self, owner: str, target: HttpTarget) -> None:

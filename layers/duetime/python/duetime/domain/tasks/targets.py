@@ -66,6 +66,7 @@ definitions and job definitions may have a revision."""
 _CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
 _JOB_QUEUE = r"job-queue/[A-Za-z0-9_-]{1,128}"
 _QUALIFIED = re.compile(r"[^:]*(:[^:]*){5}:[^:]+:[^:]+")
+_WITH_VERSION = re.compile(r"(.*:(?:(?:function|stateMachine):|(?:task|job)-definition/)[^:]+):[^:]+")
 _ROLE = re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/*?-]{1,128}")
 
 
@@ -87,6 +88,12 @@ def job_queue_pattern() -> str:
 def is_qualified(arn: str) -> bool:
     """Whether the ARN of a function includes a version or an alias."""
     return _QUALIFIED.fullmatch(arn) is not None
+
+
+def without_version(arn: str) -> str:
+    """The ARN of a resource without its version, alias or revision."""
+    found = _WITH_VERSION.fullmatch(arn)
+    return arn if found is None else found.group(1)
 
 
 def is_role(arn: str) -> bool:

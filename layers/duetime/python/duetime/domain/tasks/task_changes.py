@@ -47,6 +47,8 @@ class TaskChanges(TypedDict, total=False):
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
+    group: str | None
+    completes: str | None
     after: Dependencies | None
     has_dependents: bool
     generation: int
@@ -89,6 +91,8 @@ NOTHING_LEFT = TaskChanges(
     lock=None,
     locks=(),
     rate=None,
+    rate_places={},
+    fair_key=None,
     unique=None,
     debounce=None,
     order=None,
@@ -96,6 +100,9 @@ NOTHING_LEFT = TaskChanges(
     notify_on=None,
     name="",
     tags={},
+    group=None,
+    completes=None,
+    rerun_nodes=(),
     checkpoint=None,
     progress=None,
     result=None,
@@ -103,6 +110,7 @@ NOTHING_LEFT = TaskChanges(
     waiting_for=None,
     waits=(),
     lease_worker=None,
+    job=None,
     attempt_history=(),
     actions=NO_ACTIONS,
     cancellation=None,

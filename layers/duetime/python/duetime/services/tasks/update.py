@@ -126,9 +126,12 @@ class TaskUpdater:
         return self._cancelled(owner, task_id, result.task, version, by)
 
     def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
-        """Cancel a task whose record was read; a task that is already cancelled does not change."""
+        """Cancel a task whose record was read; the record of a task that is already cancelled does not change."""
         for _ in range(_TRIES):
             if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
+                if task.finished_at is not None and task.expires_at is not None:
+                    # The process that cancelled the task may have crashed before it ran these steps.
+                    self._follow(task, task.expires_at)
                 return task
             result = self._cancel(self._checked(owner, task_id, task, version, "cancelled"), by)
             if isinstance(result, Applied):

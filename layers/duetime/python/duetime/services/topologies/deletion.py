@@ -23,7 +23,7 @@ from duetime.services.content_retention import let_expire, retain
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
@@ -129,7 +129,14 @@ class TopologyEraser:
     runtime: Runtime
     bulk_operations: BulkOperations
 
-    def erase(self, owner: str, task_id: TaskId, version: int | None = None, *, contents_first: bool = False) -> None:
+    def erase(
+        self,
+        owner: str,
+        task_id: TaskId,
+        version: int | None = None,
+        *,
+        first: Callable[[Task], None] | None = None,
+    ) -> None:
         """Erase a task; a task that has not started is cancelled first.
 
         If there are many nodes, a bulk operation erases them.
@@ -138,8 +145,8 @@ class TopologyEraser:
             owner: owner who requests the erasure.
             task_id: id of the task.
             version: required version; `None` for any version.
-            contents_first: whether to erase the task's contents before its record, so that a crash in between leaves no
-                contents; a task that is retried at that moment fails, because its payload is missing.
+            first: removes the task's data outside its record before the record is erased, so that a crash in between
+                leaves no such data; a task that is retried at that moment fails, because its payload is missing.
 
         Raises:
             TaskNotFound: the task does not exist, belongs to another owner, or was erased before.
@@ -148,9 +155,7 @@ class TopologyEraser:
             Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         try:
-            task = self.task_eraser.erase(
-                owner, task_id, version, self._prepare_contents if contents_first else self._prepare
-            )
+            task = self.task_eraser.erase(owner, task_id, version, partial(self._prepare, first))
         except TaskNotFound:
             record = self.stores.tasks.read(task_id)
             if record is not None and record.owner == owner and record.erased:
@@ -171,7 +176,7 @@ class TopologyEraser:
             raise TaskNotFound(topology)
         self.erase(owner, topology, version)
 
-    def _prepare(self, task: Task) -> None:
+    def _prepare(self, first: Callable[[Task], None] | None, task: Task) -> None:
         if task.node_ref is not None:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
@@ -179,10 +184,8 @@ class TopologyEraser:
                 raise StateConflict(task, "deleted on its own: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
-
-    def _prepare_contents(self, task: Task) -> None:
-        self._prepare(task)
-        self.stores.contents.erase(task.id, task.contents_outside)
+        if first is not None:
+            first(task)
 
     def _erase_nodes(self, owner: str, topology: TaskId) -> None:
         if not self.node_eraser.erase(topology, self.runtime.now() + BULK_INLINE):
