@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.times import to_iso
-from tests.scenarios.scenario import HOUR, MINUTE
+from duetime.contract.http.timestamps import instant_of
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_a_run_that_waits_for_an_approval_or_an_event_is_not_finished(body: dict
 def test_runs_are_approved_in_order_with_buffer_all() -> None:
     """With `buffer_all`, runs are decided one after another, and each run has its full time for a decision."""
     with Schedules() as schedules:
-        schedules.make(task=APPROVAL, overlap="buffer_all", end_at=to_iso(schedules.now + 3 * MINUTE))
+        schedules.make(task=APPROVAL, overlap="buffer_all", remaining_runs=3)
         schedules.run(HOUR + 50 * MINUTE)
         due = []
         for _ in range(3):
@@ -97,6 +97,7 @@ def test_runs_are_approved_in_order_with_buffer_all() -> None:
             schedules.run(HOUR)
         assert due == sorted(due)
         assert len(due) == len(set(due))
+        assert schedules.schedule()["state"] == "ended"
 
 
 @pytest.mark.parametrize("overlap", ["replace_other", "cancel_other"])
@@ -133,3 +134,53 @@ def test_a_run_that_waits_for_an_approval_outlasts_its_schedule(change: str, app
         assert (ended.state, ended.error and ended.error.type) == (
             ("succeeded", None) if approve else ("failed", "ApprovalTimedOut")
         )
+
+
+@pytest.mark.parametrize("overlap", ["skip", "allow_all"])
+@pytest.mark.parametrize("approve", [True, False])
+def test_decided_runs_count_against_the_limit_on_runs(overlap: str, approve: bool) -> None:  # noqa: FBT001 - a test parameter
+    """An approved or rejected run has begun, so that it counts against the limit on runs, and is the latest run."""
+    with Schedules() as schedules:
+        schedules.make(task=APPROVAL, overlap=overlap, remaining_runs=2)
+        decided = []
+        for _ in range(20):
+            schedules.run(MINUTE)
+            for task in asked(schedules):
+                assert decide(schedules, task, approve=approve) == 200
+                decided.append(task)
+        shown = schedules.schedule()
+        assert len(decided) == 2
+        assert (shown["state"], shown["runs_started"], shown["remaining_runs"]) == ("ended", 2, 0)
+        assert shown["last_run"]["task_id"] == decided[-1].id.text
+
+
+def test_an_approved_run_is_the_latest_run_of_a_schedule_without_a_limit() -> None:
+    """An approved run is the latest run of its schedule, which started when it was approved."""
+    with Schedules() as schedules:
+        schedules.make(task=APPROVAL, cron="0 * * * *")
+        schedules.run_until(lambda: asked(schedules), 2 * HOUR, MINUTE)
+        (task,) = asked(schedules)
+        assert schedules.schedule()["last_run"] is None
+        schedules.run(HOUR // 2)
+        approved_at = schedules.now
+        assert decide(schedules, task) == 200
+        schedules.run(MINUTE)
+        last = schedules.schedule()["last_run"]
+        assert last["task_id"] == task.id.text
+        assert approved_at <= instant_of(last["started_at"]) <= approved_at + SECOND
+
+
+def test_a_run_cancelled_while_it_waits_for_an_approval_does_not_count_against_the_limit() -> None:
+    """A run that was cancelled before anybody decided about it has not begun, so that another run takes its place."""
+    with Schedules() as schedules:
+        schedules.make(task=APPROVAL, remaining_runs=2)
+        for cancelled in (True, False, False):
+            assert schedules.run_until(lambda: asked(schedules), 5 * MINUTE, SECOND)
+            (task,) = asked(schedules)
+            if cancelled:
+                assert schedules.ask("POST", f"/v1/tasks/{task.id}/cancel").status == 200
+            else:
+                assert decide(schedules, task) == 200
+            schedules.run(5 * SECOND)
+        schedules.run(3 * MINUTE)
+        assert schedules.schedule()["state"] == "ended"

@@ -39,6 +39,12 @@ def is_being_checked(task: Task) -> bool:
     return task.state is State.RUNNING and isinstance(task.target, ApprovalTarget)
 
 
+def was_decided(task: Task) -> bool:
+    """Whether a person approved or rejected a task, which then ended without an attempt."""
+    was_rejected = task.state is State.FAILED and task.error is not None and task.error.type == REJECTED
+    return (task.state is State.SUCCEEDED or was_rejected) and isinstance(task.target, ApprovalTarget)
+
+
 def waiting_time(task: Task, now: Millis) -> Postponed | None:
     """How long a due task will still wait for an approval; `None` if it needs no approval, or has timed out."""
     if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
