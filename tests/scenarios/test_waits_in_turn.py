@@ -184,3 +184,22 @@ def test_a_run_cancelled_while_it_waits_for_an_approval_does_not_count_against_t
             schedules.run(5 * SECOND)
         schedules.run(3 * MINUTE)
         assert schedules.schedule()["state"] == "ended"
+
+
+def test_approved_runs_meet_an_expectation() -> None:
+    """An approved run is a success of its schedule, at the time of the approval."""
+    with Schedules() as schedules:
+        schedules.make(task=APPROVAL, expect_every_seconds=300)
+        approved_at = []
+        for _ in range(20):
+            schedules.run(MINUTE)
+            for task in asked(schedules):
+                approved_at.append(schedules.now)
+                assert decide(schedules, task) == 200
+        found = schedules.schedule()["expectation"]
+        assert found["misses"] == 0
+        assert any(at <= instant_of(found["met_at"]) <= at + SECOND for at in approved_at)
+        for task in asked(schedules):
+            assert decide(schedules, task, approve=False) == 200
+        schedules.run(11 * MINUTE)
+        assert schedules.schedule()["expectation"]["misses"] >= 1
