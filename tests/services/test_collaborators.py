@@ -72,22 +72,24 @@ class Gate:
         return self.answer
 
 
+def gates(first: tuple[Gate, ...], further: Gate, *last: Gate) -> StartGates:
+    """Gates of which one gate serves schedules, groups and ordered keys."""
+    return StartGates(first, lambda: further, lambda: further, lambda: further, last)
+
+
 def test_gates_after_the_first_holding_gate_are_not_called() -> None:
     """Gates after the first gate that holds a task are not called; if no gate holds the task, it starts."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
-    assert StartGates((open_, stopped), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Postponed(
-        NOW, "stopped"
-    )
+    assert gates((open_, stopped), deleted, deleted).held(occurrence) == Postponed(NOW, "stopped")
     assert (open_.asked, stopped.asked, deleted.asked) == (1, 1, 0)
-    assert StartGates((open_,), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Skipped(
-        "deleted", SkipCode.DELETED
-    )
-    assert StartGates((open_,), lambda: open_, lambda: open_, lambda: open_).held(occurrence) is None
+    assert gates((open_,), deleted, stopped).held(occurrence) == Skipped("deleted", SkipCode.DELETED)
+    assert gates((open_,), open_, stopped).held(occurrence) == Postponed(NOW, "stopped")
+    assert gates((open_,), open_, open_).held(occurrence) is None
 
 
 def test_a_task_without_schedule_and_group_skips_their_gates() -> None:
     """A task without a schedule and a group starts without calling the gates for schedules and groups."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
-    assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
+    assert gates((Gate(None),), deleted).held(task()) is None
     assert deleted.asked == 0

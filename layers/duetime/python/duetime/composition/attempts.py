@@ -117,17 +117,13 @@ class StartGateServices(Part):
     @cached_property
     def gates(self) -> StartGates:
         """All gates, in the order in which they are checked."""
-        of_all = (
-            self.part(SwitchServices).gate,
-            self.handler_availability,
-            ApprovalGate(self.runtime.clock),
-            EventGate(lambda: self.part(CoreServices).event_waits),
-        )
         return StartGates(
-            of_all,
+            (self.part(SwitchServices).gate, self.handler_availability),
             of_occurrences=lambda: self.part(OccurrenceServices).overlap_control,
             of_ordered=lambda: self.part(CoreServices).order_lines,
             of_completions=lambda: self._completion_gate,
+            # Nobody is asked about a task that has to wait for its turn, or that its schedule skips.
+            last=(ApprovalGate(self.runtime.clock), EventGate(lambda: self.part(CoreServices).event_waits)),
         )
 
     @cached_property

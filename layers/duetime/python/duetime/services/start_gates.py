@@ -90,13 +90,15 @@ class StartGates:
         of_all: gates for every task.
         of_occurrences: returns an additional gate for a schedule's tasks.
         of_completions: returns an additional gate for tasks that run after the members of a group.
-        of_ordered: returns the last gate, for tasks with an ordered key.
+        of_ordered: returns an additional gate for tasks with an ordered key.
+        last: gates for every task, which are reached only by a task that would otherwise begin.
     """
 
     of_all: tuple[StartGate, ...]
     of_occurrences: Callable[[], StartGate]
     of_completions: Callable[[], StartGate]
     of_ordered: Callable[[], StartGate]
+    last: tuple[StartGate, ...]
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a just-claimed task must wait or be skipped, and why; `None` if the task may begin."""
@@ -106,7 +108,7 @@ class StartGates:
             gates = (self.of_completions(), *gates)
         if task.order is not None:
             gates = (*gates, self.of_ordered())
-        return next((held for gate in gates if (held := gate.held(task))), None)
+        return next((held for gate in (*gates, *self.last) if (held := gate.held(task))), None)
 
 
 @dataclass(slots=True)

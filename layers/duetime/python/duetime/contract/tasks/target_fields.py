@@ -57,7 +57,12 @@ TargetKind = Literal[
     "glue",
 ]
 ApprovalSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the task waits for a decision after its due time.")
+    int,
+    Field(
+        ge=1,
+        le=MAX_DEADLINE_SECONDS,
+        description="How long the task waits for a decision after its due time, or after its turn, if later.",
+    ),
 ]
 EventName = Annotated[
     str,
@@ -75,7 +80,12 @@ EventKey = Annotated[
     AfterValidator(printable),
 ]
 EventSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the task waits for the event after its due time.")
+    int,
+    Field(
+        ge=1,
+        le=MAX_DEADLINE_SECONDS,
+        description="How long the task waits for the event after its due time, or after its turn, if later.",
+    ),
 ]
 LookbackSeconds = Annotated[
     int,

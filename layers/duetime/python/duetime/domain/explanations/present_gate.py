@@ -30,7 +30,7 @@ from duetime.domain.operating_parameters import (
     RATE_HOLD,
     RECOVERY_SCAN_DELAYS,
 )
-from duetime.domain.schedules.overlap import for_run, may_overlap, skipped
+from duetime.domain.schedules.overlap import for_run, has_begun, may_overlap, skipped
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, State
@@ -286,7 +286,7 @@ def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
 def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
     """Why the schedule does not let its run start."""
     ref, stored = task.schedule_ref, facts.schedule
-    if ref is None or task.attempt_history:
+    if ref is None or has_begun(task):
         return
     if stored is None or stored.mark != ref.mark:
         yield _ahead(GateName.SCHEDULE, f"The schedule {ref.schedule!r} was deleted: this run will be skipped.")

@@ -1,9 +1,9 @@
 """Decides whether a schedule's expectations were met. Decisions are returned as values.
 
-A run counts at the end of its task's last attempt, if the attempt succeeded. Runs are read after each deadline, and for
-a frequent schedule also after every `EXPECTATION_READS / 2` instants, so that every success since the last deadline is
-found, regardless of how many runs failed afterward. When a schedule is changed, paused or resumed, its windows start
-again.
+A run counts at the end of its task's last attempt, if the attempt succeeded, or when it was approved. Runs are read
+after each deadline, and for a frequent schedule also after every `EXPECTATION_READS / 2` instants, so that every
+success since the last deadline is found, regardless of how many runs failed afterward. When a schedule is changed,
+paused or resumed, its windows start again.
 """
 
 from __future__ import annotations
@@ -81,13 +81,8 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
 
 
 def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
-    """The times at which the successful runs ended."""
-    return [
-        line.started_at + line.took
-        for task in tasks
-        if task.state is State.SUCCEEDED and task.attempt_history
-        for line in task.attempt_history[-1:]
-    ]
+    """The times at which the successful runs ended, or were approved."""
+    return [task.outcome_at for task in tasks if task.state is State.SUCCEEDED and not task.erased]
 
 
 def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:

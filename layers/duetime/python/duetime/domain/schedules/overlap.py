@@ -11,6 +11,7 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
+from duetime.domain.tasks.attempt_run import has_awaited_target
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
@@ -73,6 +74,14 @@ def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule
         return stored
     overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
     return replace(stored, spec=replace(stored.spec, overlap=overlap))
+
+
+def has_begun(task: Task) -> bool:
+    """Whether an occurrence runs to its end, regardless of changes to its schedule.
+
+    An occurrence has also begun if it waits, or has waited, for an approval or an event.
+    """
+    return bool(task.attempt_history) or has_awaited_target(task)
 
 
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:

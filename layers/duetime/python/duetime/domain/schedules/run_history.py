@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.approvals import was_decided
 from duetime.domain.tasks.task import Cause
 from duetime_common.frozen_classes import frozen
 
@@ -47,7 +48,12 @@ class BegunRun:
 
 
 def begun_run(task: Task) -> BegunRun | None:
-    """A task's started run; `None` if the target was not called, or if the start of a deleted task is unknown."""
+    """A task's started run; `None` if the target was not called, or if the start of a deleted task is unknown.
+
+    A run about which a person decided has started with the decision, which is its only step.
+    """
+    if task.schedule_ref is not None and not task.attempt_history and was_decided(task):
+        return BegunRun(task.id, task.schedule_ref.nominal, task.outcome_at)
     if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
         return None
     started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]

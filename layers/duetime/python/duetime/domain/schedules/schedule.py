@@ -22,6 +22,7 @@ from duetime.domain.schedules.calendars import Searched
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of, with_moved
 from duetime.domain.schedules.timings import Permanent, Timing, parse_dates, parse_excluded_dates
+from duetime.domain.tasks.approvals import was_decided
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
 from duetime_common.frozen_classes import frozen
@@ -112,7 +113,8 @@ def is_to_begin(task: Task) -> bool:
 
 def never_began(task: Task) -> bool:
     """Whether an occurrence ended before its target was called, even if its schedule had allowed it to start."""
-    return task.is_terminal and not task.erased and not task.attempt_history and task.started_at is None
+    was_called = bool(task.attempt_history) or task.started_at is not None
+    return task.is_terminal and not task.erased and not was_called and not was_decided(task)
 
 
 def is_stopped(task: Task) -> bool:
@@ -122,7 +124,7 @@ def is_stopped(task: Task) -> bool:
     if task.state is State.CANCELLED:
         # An occurrence that was dropped by the schedule itself may now run.
         return not task.was_dropped
-    return bool(task.attempt_history)
+    return bool(task.attempt_history) or was_decided(task)
 
 
 @frozen

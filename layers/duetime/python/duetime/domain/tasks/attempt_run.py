@@ -28,11 +28,12 @@ from duetime.domain.tasks.attempt_results import Deferred, Expired, shortened
 from duetime.domain.tasks.aws_jobs import is_job, seeks_job
 from duetime.domain.tasks.states import LEASED, TERMINAL, Move, State
 from duetime.domain.tasks.targets import outlives_workers
+from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED
 from duetime.domain.times import SECOND, to_iso
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.attempt_results import Ending, Postponed
@@ -293,6 +294,37 @@ def waiting_for_locks_since(task: Task) -> Millis | None:
     """When the attempt first waited for one of the task's locks; `None` if it has not waited for a lock."""
     first = _first_for_a_lock(task, task.waits)
     return None if first is None else first.since
+
+
+def has_awaited_target(task: Task) -> bool:
+    """Whether a task has begun to wait for its approval or its event; the wait is not an attempt."""
+    return next(_waits_for_target(task), None) is not None
+
+
+def awaits_target_since(task: Task, now: Millis) -> Millis:
+    """When a task began to wait for its approval or its event, or begins to wait now.
+
+    The wait begins when the task is due, or later when its turn comes. A task that was due before its creation gets the
+    full time, and a retried task waits again for the full time.
+    """
+    since = max(task.due_at, task.created_at, task.reopened_at or 0)
+    if not waits_for_turn(task):
+        return since
+    began = next((wait.since for wait in _waits_for_target(task) if wait.since > _began_anew(task)), None)
+    # The wait is recorded a moment later than now, and must have ended when the task is checked at its end.
+    return max(since, now + SECOND if began is None else began)
+
+
+def waits_for_turn(task: Task) -> bool:
+    """Whether other tasks can delay a due task, which are runs of its schedule, members of its group or earlier tasks.
+
+    Other tasks that it waits for, such as its parents, delay its due time.
+    """
+    return task.schedule_ref is not None or task.completes is not None or task.order is not None
+
+
+def _waits_for_target(task: Task) -> Iterator[Wait]:
+    return (wait for wait in task.waits if wait.reason.startswith((APPROVAL_AWAITED, EVENT_AWAITED)))
 
 
 def _first_for_a_lock(task: Task, waits: Iterable[Wait]) -> Wait | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Postponed, failure
+from duetime.domain.tasks.attempt_run import awaits_target_since
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import EventTarget
 from duetime.domain.tasks.wait_reasons import EVENT_AWAITED
@@ -165,10 +166,7 @@ def has_left(task: Task, event: AwaitedEvent) -> bool:
 
 def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
     """How long a due task will still wait for its event; `None` if it has timed out."""
-    # As for approvals, a task that was due before its creation gets the full time, and a retried task waits again for
-    # the full time.
-    since = max(task.due_at, task.created_at, task.reopened_at or 0)
-    until = since + target.timeout_seconds * SECOND
+    until = awaits_target_since(task, now) + target.timeout_seconds * SECOND
     return Postponed(until, f"{EVENT_AWAITED}{target.event} {target.key}".rstrip()) if now < until else None
 
 

@@ -425,7 +425,7 @@ class ApprovalTarget:
     """A target for which a person approves or rejects the task, without a call.
 
     Attributes:
-        timeout_seconds: time limit after the due time.
+        timeout_seconds: time limit after the due time, or after the task's turn.
     """
 
     timeout_seconds: int
@@ -439,7 +439,7 @@ class EventTarget:
     Attributes:
         event: name of the event.
         key: distinguishes events with the same name; empty for no key.
-        timeout_seconds: time limit after the due time.
+        timeout_seconds: time limit after the due time, or after the task's turn.
         lookback_seconds: how long before the task's creation a signal may have been sent.
         when: condition on the signal (`duetime_common.conditions`); `None` for any signal.
     """

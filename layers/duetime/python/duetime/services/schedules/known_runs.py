@@ -20,6 +20,7 @@ from duetime.domain.schedules.backfill import KnownRuns, home_of, unstarted
 from duetime.domain.schedules.expansion import MAX_EXPANSION
 from duetime.domain.schedules.occurrences import judged, preceding
 from duetime.domain.schedules.run_history import begun_run
+from duetime.domain.tasks.approvals import was_decided
 from duetime.domain.times import DAY, MINUTE
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def possible_ids(
 
 def _is_run(task: Task) -> bool:
     """Whether a task is a run of its occurrence; a task that ended before it began is not a run."""
-    return task.erased or task.finished_at is None or bool(task.attempt_history)
+    return task.erased or task.finished_at is None or bool(task.attempt_history) or was_decided(task)
 
 
 _FIRST_BATCH, _BATCH = 5, 100

@@ -16,6 +16,7 @@ from duetime.domain.schedules.overlap import (
     LATEST_RUNS,
     OtherRuns,
     for_run,
+    has_begun,
     may_overlap,
     no_run_left,
     pauses_schedule,
@@ -85,7 +86,7 @@ class OverlapControl:
         A task that began earlier runs to its end, regardless of changes to its schedule.
         """
         schedule_ref = task.schedule_ref
-        if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
+        if schedule_ref is None or task.state is State.ROLLING_BACK or has_begun(task):
             return None
         stored, activity = self.stores.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
