@@ -250,6 +250,28 @@ def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
             tasks.run(MINUTE)
 
 
+def test_progress_of_a_failed_heartbeat_is_written_with_the_next() -> None:
+    """If the store does not answer a heartbeat, the reported progress is written with the next heartbeat."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+
+        def report(_phase: str, context: Context) -> str:
+            context.progress(50, "half way")
+            tasks.take(MINUTE)
+            return "done"
+
+        tasks.target = report
+        task_id = tasks.create(timeout_seconds=100)
+        tasks.run(5 * SECOND)
+        refused = tasks.refuse(lambda call: call.machine.function == "worker" and call.operation == "update_item")
+        assert tasks.run_until(lambda: refused, within=MINUTE)
+        tasks.before_call = lambda _call: None
+        tasks.run(20 * SECOND)
+        running = tasks.record(task_id)
+        assert running.progress is not None
+        assert (running.state, running.progress.percent) == ("running", 50)
+
+
 ENDS: dict[str, Callable[[], object]] = {
     "success": lambda: "first",
     "retry": lambda: _raised(ValueError("first")),

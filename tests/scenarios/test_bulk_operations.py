@@ -244,6 +244,32 @@ def test_a_bulk_operation_completes_after_throttling(scenario: Scenario) -> None
     assert operations_of(scenario)[0]["state"] == "succeeded"
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/tasks/update", {"update": {"priority": "high"}}), (CANCEL, {})],
+    ids=["update", "cancel"],
+)
+def test_a_task_is_counted_once_although_the_store_failed(scenario: Scenario, path: str, body: dict[str, Any]) -> None:
+    """If the store refuses to change one of twelve tasks three times, each task is still counted once."""
+    tasks = tasks_of(scenario, 12)
+    scenario.faulty = True
+    refused: list[Call] = []
+
+    def refuse(call: Call) -> None:
+        is_change = call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == tasks[5]
+        if is_change and len(refused) < 3:
+            refused.append(call)
+            call.refuse()
+
+    scenario.before_call = refuse
+    end = asked_soon(scenario, path, {"filter": {"type": PLAIN}, **body}).body
+    scenario.run(BOUND)
+    if "id" in end:
+        end = scenario.ask("GET", f"/v1/bulk-operations/{end['id']}").body
+    assert len(refused) == 3
+    assert (end["matched"], end["affected"], end["refused"]) == (12, 12, {})
+
+
 def test_a_function_that_stalls_past_its_operations_lease_changes_nothing(scenario: Scenario) -> None:
     """A function that stalls past its lease is replaced and, when it resumes, changes nothing."""
     tasks = tasks_of(scenario, 12)

@@ -12,7 +12,7 @@ from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
-from tests.scenarios.tasks import RECOVERY, Tasks
+from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 from tests.simulation.account import PULLED
 from tests.simulation.users import LEASE
 
@@ -142,6 +142,48 @@ def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
         machine.cut_off_until = tasks.now + HOUR
         tasks.run(LEASE + RECOVERY)
         assert (tasks.counts()["leases_lost"], tasks.counts()["processes_ended"]) == (1, 1)
+
+
+def test_an_attempt_that_exceeds_its_timeout_is_counted_like_any_other(tasks: Tasks) -> None:
+    """An attempt whose handler hangs has a lateness and a duration, and counts as a failure of its version."""
+    with tasks:
+        tasks.environ[Variable.CANARY] = "on"
+        tasks.generation += 1
+        tasks.hang()
+        tasks.create(timeout_seconds=30, retry=ONCE)
+        tasks.run(2 * MINUTE)
+        counts = tasks.counts()
+        assert (counts["processes_ended"], counts["version_attempts"], counts["version_failures"]) == (1, 1, 1)
+        assert len(tasks.measured("lateness")) == 1
+        (took,) = tasks.measured("duration")
+        assert 30 * SECOND <= took <= 40 * SECOND
+
+
+def test_checks_of_a_task_that_cannot_start_are_not_counted_as_starts(tasks: Tasks) -> None:
+    """Each call of a target adds one lateness and one duration, however often its task waited for a lock before."""
+    with tasks:
+        tasks.last(20)
+        for _ in range(4):
+            tasks.create(lock={"key": "database"})
+        tasks.run(5 * MINUTE)
+        assert tasks.counts()["tasks_postponed"] >= 3
+        assert len(tasks.effects) == 4
+        assert len(tasks.measured("lateness")) == 4
+        assert all(20 * SECOND <= took <= 21 * SECOND for took in tasks.measured("duration"))
+        assert len(tasks.measured("duration")) == 4
+
+
+def test_the_duration_of_an_asynchronous_attempt_lasts_until_its_report(tasks: Tasks) -> None:
+    """A deferred attempt has one lateness, and one duration that ends when its target reports the end."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(notify_within_seconds=600)
+        tasks.run(MINUTE)
+        notice = {"fence": 1, "outcome": "succeeded"}
+        assert tasks.ask("POST", f"/v1/tasks/{task_id}/notify", notice).status == 200
+        assert len(tasks.measured("lateness")) == 1
+        (took,) = tasks.measured("duration")
+        assert MINUTE - SECOND <= took <= MINUTE + SECOND
 
 
 def test_a_scan_measures_how_long_a_task_is_overdue(tasks: Tasks) -> None:

@@ -8,12 +8,18 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import MAX_SWITCHES
-from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL, LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.operating_parameters import (
+    CIRCUIT_THRESHOLD,
+    LOCK_CHECK_INTERVAL,
+    LONGEST_STOP,
+    SHORTEST_STOP,
+    SWITCHES_LIFE,
+)
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
-from tests.simulation.endpoints import URL
+from tests.simulation.endpoints import BATCH_URL, URL
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
@@ -315,6 +321,21 @@ def test_tasks_of_an_unavailable_host_are_postponed_and_succeed_later() -> None:
         tasks.run(15 * MINUTE)
         assert tasks.tally() == {"succeeded": 50}
         assert tasks.counts()["circuits_closed"] == 1
+
+
+def test_a_failed_request_for_many_tasks_counts_as_one_failed_call() -> None:
+    """One failed request for ten tasks opens no circuit."""
+    with Switched() as tasks:
+        batch = {"max_size": 10, "max_wait_seconds": 3}
+        target = {"kind": "http", "url": BATCH_URL, "batch": batch}
+        retry = {"max_attempts": 10, "initial_seconds": 30}
+        body = {"tasks": [{"type": "job", "target": target, "delay_seconds": 20, "retry": retry}] * 10}
+        made = [each["task"]["id"] for each in tasks.ask("POST", "/v1/tasks/batch", body).body["results"]]
+        tasks.endpoint_down_until = tasks.now + 25 * SECOND
+        tasks.run(29 * SECOND)
+        assert tasks.faults["endpoint down"] < CIRCUIT_THRESHOLD
+        assert {tasks.record(task_id).attempt for task_id in made} == {1}
+        assert tasks.counts()["circuits_opened"] == 0
 
 
 def test_no_task_starts_while_the_item_with_the_switches_is_damaged() -> None:

@@ -168,7 +168,7 @@ def _attempts(environment: Environment) -> list[Panel]:
             Unit.MILLISECONDS,
             [
                 *(own("duration", each, "worker", each) for each in ("p50", "p99", "Maximum")),
-                own("duration", "p99", "api", "p99, pulled tasks"),
+                own("duration", "p99", "api", "p99, pulled and asynchronous tasks"),
                 *(own("duration", "p99", "worker", type=each) for each in environment.metric_types),
             ],
         ),

@@ -54,6 +54,9 @@ class FakeTelemetry:
     def flush(self) -> None:
         """Write nothing."""
 
+    def write_metrics(self) -> None:
+        """Write nothing."""
+
 
 def _names(name: str, unit: Unit, dimension: Mapping[str, str]) -> list[str]:
     metric = METRICS[name]

@@ -149,6 +149,19 @@ def test_a_stuck_thread_does_not_keep_the_process_alive() -> None:
     assert (end.returncode, end.stdout) == (1, "said\n")
 
 
+def test_a_process_that_ends_itself_writes_its_metrics_first() -> None:
+    """The metrics of an invocation are written even if the process is ended before the invocation's end."""
+    code = (
+        "from duetime.adapters.runtime.process import LambdaProcess, MeasuredProcess\n"
+        "from duetime.adapters.runtime.telemetry import PowertoolsTelemetry\n"
+        "telemetry = PowertoolsTelemetry('worker', 'duetime', {})\n"
+        "telemetry.count('processes_ended')\n"
+        "MeasuredProcess(LambdaProcess(), telemetry.write_metrics).end()\n"
+    )
+    end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180, check=False)  # noqa: S603 - our own code
+    assert (end.returncode, json.loads(end.stdout)["processes_ended"]) == (1, [1.0])
+
+
 def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     """Counts are summed and durations are listed on one line, and a flush without counts writes no line."""
     telemetry = PowertoolsTelemetry("worker", "duetime", {})

@@ -109,6 +109,20 @@ def test_a_batch_request_has_an_item_for_each_task() -> None:
     assert endings == [Succeeded(f'"{tid(number).text}"'.encode()) for number in (1, 2)]
 
 
+def test_one_attempt_of_each_request_counts_as_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each request, every attempt except the first is marked as sharing the call of another attempt."""
+    shared: list[int] = []
+
+    def attempt(number: int) -> Work:
+        return replace(due(number), shares_call=lambda: shared.append(number))
+
+    called(Answering(), *(attempt(number) for number in range(4)))
+    assert shared == [1, 2, 3]
+    monkeypatch.setattr(http_batches, "MAX_REQUEST_BYTES", 1)
+    called(Answering(), *(attempt(number) for number in range(4)))
+    assert shared == [1, 2, 3]
+
+
 def test_attempts_share_a_call_only_with_identical_targets() -> None:
     """Attempts share a call only with the same type, owner, URL and headers with placeholders, and timeout."""
     target = replace(

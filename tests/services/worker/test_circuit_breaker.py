@@ -189,6 +189,24 @@ def test_failures_that_are_not_in_a_row_do_not_open_the_circuit(process: Process
     assert isinstance(process.call(), Postponed)
 
 
+def test_a_request_for_several_tasks_counts_once(process: Process) -> None:
+    """Attempts that share another attempt's request do not count, but a probe is ended even if it shares one."""
+
+    class Shared(Endpoint):
+        def run(self, work_: Work) -> TargetEnding:
+            work_.shares_call()
+            return super().run(work_)
+
+    shared = Process(CountingStore(), process.clock, Shared())
+    shared.fail(3 * CIRCUIT_THRESHOLD)
+    assert shared.facts.counts["circuits_opened"] == 0
+    circuits = CountingStore()
+    Process(circuits, process.clock, Endpoint()).fail()
+    process.clock.at += CIRCUIT_OPEN
+    assert Process(circuits, process.clock, Shared()).call(Succeeded(b"1")) == Succeeded(b"1")
+    assert circuits.read(OWNER, HOST, consistent=True).state(process.clock.now()) is CircuitState.CLOSED
+
+
 def test_a_healthy_host_costs_one_read_in_five_seconds(process: Process, circuits: CountingStore) -> None:
     """A healthy host costs one read in five seconds, and single failures cause no write."""
     for number in range(100):

@@ -77,7 +77,11 @@ METRICS: Mapping[str, Metric] = {
         " worker that vanished (`lease`), or until its next check, because of a lock, a switch, a retry and so on",
         Dimension.GATE,
     ),
-    "duration": _time("worker api", "how long a target ran in one attempt", Dimension.TYPE),
+    "duration": _time(
+        "worker api topology",
+        "how long a target ran in one attempt; for an asynchronous target, until the end of the attempt was reported",
+        Dimension.TYPE,
+    ),
     "tasks_succeeded": _count(_ANYWHERE, "tasks that succeeded"),
     "tasks_failed": _count(_ANYWHERE, "tasks that failed for good", Dimension.OWNER),
     "tasks_cancelled": _count(_ANYWHERE, "tasks that were cancelled while an attempt was running or about to start"),

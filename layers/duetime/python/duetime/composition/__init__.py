@@ -46,6 +46,10 @@ class FlushedTelemetry(Telemetry, Protocol):
         ...
 
     def flush(self) -> None:
+        """Write all counts and measurements since the last call, and export the spans."""
+        ...
+
+    def write_metrics(self) -> None:
         """Write all counts and measurements since the last call."""
         ...
 

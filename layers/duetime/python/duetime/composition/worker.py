@@ -6,6 +6,7 @@ from collections import ChainMap
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from duetime.adapters.runtime.process import MeasuredProcess
 from duetime.adapters.targets import Targets, TopologyRunner
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import EventEncoding, HttpCallbacks
@@ -64,7 +65,7 @@ class WorkerServices(Part):
             queues=core.queues,
             attempt_runner=self._attempt_runner,
             runtime=self.runtime,
-            process=self.platform.process,
+            process=MeasuredProcess(self.platform.process, self.telemetry.write_metrics),
             lease=self.settings.lease_ms,
             executed=self.settings.executed,
         )

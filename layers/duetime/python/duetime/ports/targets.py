@@ -70,6 +70,7 @@ class Work:
         is_leased: returns whether the attempt's lease has time left, according to this process's clock.
         reload_checkpoint: reads the stored checkpoint again, because another function may have saved it.
         executed_by: records that another Lambda function has run the attempt, as `name:version`.
+        shares_call: records that the attempt is called in the same request as an attempt that counts for both.
     """
 
     phase: Phase
@@ -87,6 +88,7 @@ class Work:
     is_leased: Callable[[], bool] = _always
     reload_checkpoint: Callable[[], None] = lambda: None
     executed_by: Callable[[str], None] = lambda _executed: None
+    shares_call: Callable[[], None] = lambda: None
 
 
 class BatchGroups(Protocol):

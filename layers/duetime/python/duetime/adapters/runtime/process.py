@@ -13,12 +13,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from duetime.domain.limits import MAX_WORKER_BATCH
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Job
+    from duetime.ports.runtime import Clock, Job, Process
 
 
 _NANOSECONDS = 1_000_000
@@ -139,3 +140,18 @@ class LambdaProcess:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
+
+
+@frozen
+class MeasuredProcess:
+    """A process whose metrics are written before it ends, because its invocation does not reach the usual flush."""
+
+    process: Process
+    write_metrics: Callable[[], None]
+
+    def end(self) -> None:
+        """Write the metrics and end the process at once; spans are not exported, because that could take too long."""
+        try:
+            self.write_metrics()
+        finally:
+            self.process.end()

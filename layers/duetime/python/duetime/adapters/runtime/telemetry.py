@@ -97,6 +97,11 @@ class PowertoolsTelemetry:
 
     def flush(self) -> None:
         """Write any counts and measurements since the last call, and export the spans."""
+        self.write_metrics()
+        self._tracer.flush()
+
+    def write_metrics(self) -> None:
+        """Write any counts and measurements since the last call."""
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
@@ -109,7 +114,6 @@ class PowertoolsTelemetry:
             by_dimensions[self._service, split].append((name, _MILLISECONDS, values))
         for (service, split), series in by_dimensions.items():
             self._write(service, split, series)
-        self._tracer.flush()
 
     def _write(self, service: str, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
         """Write the metrics of one service and split. Powertools begins another line when a line is full.

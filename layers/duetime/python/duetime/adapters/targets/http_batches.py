@@ -85,6 +85,8 @@ def _endings(caller: Caller, members: Sequence[Member], seconds: float) -> Seque
     """Call the endpoint, and return the ending of each attempt."""
     endings: list[TargetEnding] = []
     for part in _parts(members):
+        for work, _ in part[1:]:
+            work.shares_call()
         reply = caller.call(_request(part, seconds))
         endings += [unanswered(reply)] * len(part) if isinstance(reply, NoResponse) else _ended(reply, len(part))
     return endings

@@ -15,7 +15,7 @@ from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.creation import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import unless_referenced
+from duetime.domain.tasks.task import Task, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
 from duetime_common.frozen_classes import frozen
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import IdempotencyKey, TaskUpdate
-    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import BulkRequestReader, ScheduleActions, Stores
@@ -188,6 +187,12 @@ class Counts:
     affected: int = 0
     refused: Counter[type[RequestError]] = field(default_factory=Counter)
 
+    def add(self, segment: Sequence[Task], matched: int) -> None:
+        """Count examined tasks, some of which may match."""
+        self.matched += matched
+        self.examined += len(segment)
+        self.after = segment[-1].id if segment else self.after
+
 
 class FilteredTaskEraser(Protocol):
     """Erases tasks."""
@@ -258,7 +263,7 @@ class FilteredTasks:
         return self._apply(owner, action, purge)
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
-        """Process one piece; raises `Unavailable` only if no task was changed."""
+        """Process one piece; raises `Unavailable` only if no changed task was counted."""
         counts = Counts(action.after)
         try:
             self._go_through(owner, action, counts, partial(_act_while_meant, action, act))
@@ -309,37 +314,54 @@ class FilteredTasks:
         pace: Pace,
         act: Callable[[Task], object],
     ) -> None:
-        """Process the matching tasks of a segment; the segment is counted as examined unless the store fails."""
+        """Process the matching tasks of a segment. If the store fails, count only what will not be counted again."""
         meant = [task for task in segment if action.means(task)]
-        ends: list[Exception | None] = []
-        if not action.is_dry and meant:
-            attempt = partial(_attempted, act)
-            ends = self.runtime.executor.map(attempt, meant) if len(meant) > 1 else [attempt(each) for each in meant]
-        refusals = [end for end in ends if isinstance(end, RequestError)]
-        failures = [end for end in ends if isinstance(end, Unavailable)]
-        for refusal in refusals:
-            if isinstance(refusal, FieldInvalid) and not counts.affected and action.after is None:
-                raise refusal
-            counts.refused[type(refusal)] += 1
-        left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
-        counts.affected += len(ends) - len(refusals) - len(failures) - left_alone
-        if failures:
-            # Some tasks in the segment may already be processed; processing them again is harmless.
-            raise failures[0]
-        counts.matched += len(meant) - left_alone
-        counts.examined += len(segment)
-        counts.after = segment[-1].id
-        if len(ends) > left_alone:
-            pace.keep(counts)
+        if action.is_dry:
+            counts.add(segment, matched=len(meant))
+            return
+        attempt = partial(_attempted, act)
+        ends = self.runtime.executor.map(attempt, meant) if len(meant) > 1 else [attempt(each) for each in meant]
+        failures = [(place, end) for place, end in enumerate(ends) if isinstance(end, Unavailable)]
+        if not failures:
+            _count(segment, ends, action, counts)
+            if any(not isinstance(end, NoLongerMatched) for end in ends):
+                pace.keep(counts)
+            return
+        failed, error = failures[0]
+        # The next piece begins with the task that failed. It processes the tasks after that task again, which is
+        # harmless, unless they no longer match.
+        passed = [*ends[:failed], *(end for end in ends[failed:] if _no_longer_matches(end, action))]
+        _count(segment[: segment.index(meant[failed])], passed, action, counts)
+        raise error
 
 
-def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
-    """The error that kept a task from being changed, if any."""
+def _count(segment: Sequence[Task], ends: Sequence[object], action: FilterAction, counts: Counts) -> None:
+    """Count the examined tasks of a segment, and how tasks were processed.
+
+    Raises:
+        FieldInvalid: the change is invalid for the first task.
+    """
+    refusals = [end for end in ends if isinstance(end, RequestError)]
+    for refusal in refusals:
+        if isinstance(refusal, FieldInvalid) and not counts.affected and action.after is None:
+            raise refusal
+        counts.refused[type(refusal)] += 1
+    matched = sum(not isinstance(end, NoLongerMatched) for end in ends)
+    counts.affected += matched - len(refusals)
+    counts.add(segment, matched)
+
+
+def _attempted(act: Callable[[Task], object], task: Task) -> object:
+    """The result of changing a task, or the error that kept the task from being changed."""
     try:
-        act(task)
+        return act(task)
     except (NoLongerMatched, RequestError, Unavailable) as error:
         return error
-    return None
+
+
+def _no_longer_matches(end: object, action: FilterAction) -> bool:
+    """Whether a task was changed so that it no longer matches, for example because it was erased."""
+    return not isinstance(end, Exception) and not (isinstance(end, Task) and action.means(end))
 
 
 def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
@@ -352,7 +374,7 @@ def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequ
     return tasks, ()
 
 
-def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: Task) -> None:
+def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: Task) -> object:
     """Act on the version of a task that the filter matched; if the task has changed, match the new version first.
 
     Raises:
@@ -361,14 +383,12 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
     """
     for _ in range(_TRIES - 1):
         try:
-            act(task)
+            return act(task)
         except VersionMismatch as refusal:
             task = refusal.task
             if not action.means(task):
                 raise NoLongerMatched from None
-        else:
-            return
-    act(task)
+    return act(task)
 
 
 class Pace:

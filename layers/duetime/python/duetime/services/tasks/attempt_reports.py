@@ -9,6 +9,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import on_the_minute
 from duetime.domain.errors import FenceMismatch, LockLost, NotifiedOtherwise, StateConflict
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.attempt_run import Run, acknowledged
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, Move, State
@@ -86,9 +87,12 @@ class AttemptReports:
         now = self.runtime.now()
         if (task.lease_expires_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
-        end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
+        run = Run(task, task.run_at or now, now)
+        end = self.outcome_writer.finish(run, ending, _offered(task))
         if not isinstance(end, Applied):
             return self._repeated(self.task_reader.record(task.owner, task.id), fence, ending)
+        if not isinstance(ending, Postponed):
+            self.runtime.telemetry.measure("duration", max(0, now - run.started_at), type=task.type)
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)

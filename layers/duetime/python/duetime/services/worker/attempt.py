@@ -144,16 +144,18 @@ class AttemptRunner:
     def _write_overdue(
         self, delivery_state: DeliveryState, task: Task, started: Millis, process_ends_at: Millis
     ) -> WriteResult:
-        now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
+        arrival, version = delivery_state.arrival, delivery_state.function_version
+        run = Run(task, started, self.runtime.now(), arrival=arrival, function_version=version)
         if is_job(task.target):
             # The process may start the job at any time before the process ends, so the search for the job begins only
             # then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
-            begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
-            return self.phases.write(task, begun, sought)
+            self.phases.count(delivery_state, run, sought)
+            return self.phases.write(task, replace(run, started_at=process_ends_at), sought)
         ending = replace(timeout(task), process_ends_at=process_ends_at)
-        return self.phases.write(task, Run(task, started, now, arrival=arrival, function_version=version), ending)
+        self.phases.count(delivery_state, run, ending)
+        return self.phases.write(task, run, ending)
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
@@ -307,7 +309,6 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()
-        task_telemetry.count_start(self.runtime.telemetry, task, started)
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
@@ -334,10 +335,19 @@ class AttemptPhases:
             called,
             delivery_state.function_version,
         )
-        self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
-        if self.counts_versions and called and isinstance(task.target, HandlerTarget):
-            task_telemetry.count_version(self.runtime.telemetry, delivery_state.executed, ending)
+        self.count(delivery_state, run, ending)
         return self.write(task, run, ending)
+
+    def count(self, delivery_state: DeliveryState, run: Run, ending: Ending) -> None:
+        """Count an attempt that has called its target; its duration is measured when its target has ended."""
+        task, telemetry = run.task, self.runtime.telemetry
+        if delivery_state.started_at is None or isinstance(ending, Postponed) or task.state is State.ROLLING_BACK:
+            return
+        task_telemetry.count_start(telemetry, task, run.started_at)
+        if not isinstance(ending, Deferred):
+            telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
+        if self.counts_versions and isinstance(task.target, HandlerTarget):
+            task_telemetry.count_version(telemetry, delivery_state.executed, ending)
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         """Make one attempt of a task's rollback, and record how the attempt ended."""

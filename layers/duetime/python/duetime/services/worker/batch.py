@@ -306,6 +306,8 @@ class LeaseRenewal:
                 "a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id
             )
             delivery_state.renew_at = self.runtime.now() + _RETRY_AFTER
+            # A report since then is newer.
+            delivery_state.progress = delivery_state.progress or progress
             return False
         if isinstance(result, Applied):
             delivery_state.leased_until = until

@@ -89,7 +89,11 @@ class CircuitBreakers:
             admitted = Circuit(owner, host)
         if isinstance(admitted, Postponed):
             return admitted
-        ending = self.targets.run(work)
+        shared: list[Work] = []
+        ending = self.targets.run(replace(work, shares_call=partial(shared.append, work)))
+        if shared and not admitted.openings:
+            # One request for several tasks is one call of the host; a probe must always be ended.
+            return ending
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
