@@ -180,11 +180,26 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
         return skipped(" because there is no working moment in two years")
     if schedule.spec.end_at is not None and moment > schedule.spec.end_at:
         return skipped(" because the next working moment is after the schedule's end")
-    later = schedule.recurrence.after(occurrence.nominal)
     text = schedule.spec.clock.zone.text_at(moment)
-    if later is not None and later <= moment:
+    if _is_replaced(schedule, occurrence.nominal, moment):
         return skipped(f" because a later occurrence runs by the next working moment, {text}")
     return replace(occurrence, at=moment, note=_joined(occurrence.note, f"{span.reason}: moved to {text}"))
+
+
+def _is_replaced(schedule: Schedule, nominal: Millis, until: Millis) -> bool:
+    """Whether an occurrence in (nominal, until] is neither in `excluded_dates` nor skipped or moved by its user."""
+    spec, recurrence = schedule.spec, schedule.recurrence
+    excluded, changes = parse_excluded_dates(spec.excluded_dates), spec.changed_occurrences
+    later = recurrence.after(nominal)
+    while later is not None and later <= until:
+        if moved_to(changes, later) is not None:
+            return True
+        # A day in `excluded_dates` is passed over as a unit, because it may have 86,400 occurrences.
+        end = later if changed_of(changes, later) is not None else excluded.last_instant_around(later, spec.clock.zone)
+        if end is None:
+            return True
+        later = recurrence.after(end)
+    return False
 
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:

@@ -13,7 +13,7 @@ from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron_parser import parse_cron
-from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, day_of, wall_from
+from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, day_of, wall_from, wall_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime_common.frozen_classes import frozen
 
@@ -379,6 +379,12 @@ class ExcludedDates:
         """Whether an instant is excluded."""
         wall = zone.wall_at(at)
         return at in self.instants or wall in self.walls or day_of(wall) in self.days
+
+    def last_instant_around(self, at: Millis, zone: Zone) -> Millis | None:
+        """An instant up to which everything from an excluded instant on is excluded; `None` if it is not excluded."""
+        if (day := day_of(zone.wall_at(at))) in self.days:
+            return max(at, zone.instant_after_gap(wall_of(day) + DAY) - 1)
+        return at if self.covers(at, zone) else None
 
 
 @lru_cache(maxsize=256)
