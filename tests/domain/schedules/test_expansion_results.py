@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.calendars import Calendar
-from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.definition import ChangedOccurrence, ScheduleSpec, Written
 from duetime.domain.schedules.expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState
@@ -56,6 +56,18 @@ def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
     expansion = expand_timing(decided, decided.schedule(), NOW + MINUTE, NOW + MINUTE, NOW, DELAY)
     assert expansion.runs[0] == found.run
     assert (expansion.after.owed, expansion.after.runs_started, expansion.after.remaining_runs) == (None, 2, 7)
+
+
+def test_a_skipped_occurrence_in_an_outage_is_counted_and_named_by_its_own_reason() -> None:
+    """An occurrence that its user skipped and that lies in an outage is counted as skipped, with its own remark."""
+    skipped = NOW - 30 * MINUTE - 30 * SECOND
+    stored = replace(
+        STORED, done=NOW - HOUR, spec=replace(STORED.spec, changed_occurrences=(ChangedOccurrence(skipped),))
+    )
+    decided, found = decide_missed(stored, stored.schedule(), NOW, NOW)
+    assert (found.missed, decided.runs_skipped) == (59, 59)
+    assert [each.note for each in decided.log] == ["skipped by a user", found.note]
+    assert decided.log[0].key == "2026-12-31T23:30:00+00:00"
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:

@@ -58,6 +58,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         schedule,
         calendars=draw(st.sampled_from([(), (NIGHTS,), (WEEKENDS,), (NIGHTS, WEEKENDS)])),
         on_excluded=draw(st.sampled_from(OnExcluded)),
+        excluded_dates=draw(st.sampled_from([(), (), ("2027-03-28",), ("2027-03-13", "2027-10-31", "2027-11-07")])),
         jitter_seconds=draw(st.sampled_from([0, 0, 30, 7_200])),
         start_at=draw(st.none() | st.integers(at("2027-01-01"), at("2027-04-01"))),
         end_at=draw(st.none() | st.integers(at("2027-04-01"), at("2028-01-01"))),

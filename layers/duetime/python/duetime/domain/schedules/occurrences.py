@@ -127,6 +127,14 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
 
 
+def withheld(schedule: Schedule, after: Millis, until: Millis) -> Sequence[Occurrence]:
+    """The occurrences in (after, until] that their user stopped, skipped or moved to another time."""
+    changes = schedule.spec.changed_occurrences
+    instants = schedule.stopped | {each.nominal for each in changes if moved_to(changes, each.nominal) is None}
+    within = sorted(each for each in instants if after < each <= until)
+    return [judged(schedule, each) for each in within if next_nominal(schedule, each - 1) == each]
+
+
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
     """The occurrence after its schedule's calendars have excluded or moved it, without spread and jitter."""
     nominal = occurrence.nominal
@@ -194,11 +202,12 @@ def _is_replaced(schedule: Schedule, nominal: Millis, until: Millis) -> bool:
     while later is not None and later <= until:
         if moved_to(changes, later) is not None:
             return True
-        # A day in `excluded_dates` is passed over as a unit, because it may have 86,400 occurrences.
-        end = later if changed_of(changes, later) is not None else excluded.last_instant_around(later, spec.clock.zone)
-        if end is None:
+        if changed_of(changes, later) is not None:
+            later = recurrence.after(later)
+        elif (span := excluded.span_around(later, spec.clock.zone)) is not None:
+            later = recurrence.after(span.end - 1)
+        else:
             return True
-        later = recurrence.after(end)
     return False
 
 

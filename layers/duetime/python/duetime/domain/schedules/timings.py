@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
+from duetime.domain.schedules.calendars import Span
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
@@ -380,11 +381,13 @@ class ExcludedDates:
         wall = zone.wall_at(at)
         return at in self.instants or wall in self.walls or day_of(wall) in self.days
 
-    def last_instant_around(self, at: Millis, zone: Zone) -> Millis | None:
-        """An instant up to which everything from an excluded instant on is excluded; `None` if it is not excluded."""
-        if (day := day_of(zone.wall_at(at))) in self.days:
-            return max(at, zone.instant_after_gap(wall_of(day) + DAY) - 1)
-        return at if self.covers(at, zone) else None
+    def span_around(self, at: Millis, zone: Zone) -> Span | None:
+        """An excluded period around an instant; `None` if the instant is not excluded."""
+        day = day_of(zone.wall_at(at))
+        if day in self.days:
+            start, end = zone.instant_after_gap(wall_of(day)), zone.instant_after_gap(wall_of(day) + DAY)
+            return Span(min(start, at), max(end, at + 1))
+        return Span(at, at + 1) if self.covers(at, zone) else None
 
 
 @lru_cache(maxsize=256)
