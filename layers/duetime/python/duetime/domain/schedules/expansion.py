@@ -25,7 +25,7 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duetime.domain.schedules.run_history import BackfillRun
     from duetime.domain.schedules.schedule import Schedule
@@ -301,7 +301,8 @@ def decide_missed(
     remaining = stored.remaining_runs
     if remaining is not None and found.run is not None:
         remaining -= 1
-    skipped = _newly_skipped(stored, withheld(schedule, stored.done, found.until))
+    apart = withheld(schedule, stored.done, found.until)
+    skipped = _newly_skipped(stored, apart)
     decided = replace(
         stored,
         done=found.until,
@@ -310,7 +311,17 @@ def decide_missed(
         runs_skipped=stored.runs_skipped + found.skipped + len(skipped),
     )
     decided = _with_remarks(decided, skipped, now)
-    return decided.remarked(now, found.run.key if found.run else "", found.note), found
+    key = _first_skipped(schedule, stored.done, found, apart) if found.skipped else ""
+    return decided.remarked(now, key, found.note), found
+
+
+def _first_skipped(schedule: Schedule, done: Millis, found: CatchUp, apart: Iterable[Occurrence]) -> str:
+    """The key of the first missed occurrence that does not run; there must be one."""
+    others = {each.nominal for each in (found.run, *apart) if each is not None}
+    nominal = next_nominal(schedule, done)
+    while nominal in others:
+        nominal = next_nominal(schedule, nominal)
+    return "" if nominal is None else schedule.spec.clock.zone.text_at(nominal)
 
 
 def expand_backfill(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
 """Prefix of a remark about a run that the schedule's owner started."""
+_MISSED = re.compile(r"[0-9]+ occurrences? (was|were) missed: ")
 
 
 @frozen
@@ -68,6 +70,11 @@ class Remark:
     at: Millis
     key: str
     note: str
+
+    @property
+    def is_about_missed(self) -> bool:
+        """Whether the remark is the decision about missed occurrences, from the occurrence at `key` until `at`."""
+        return bool(self.key) and _MISSED.match(self.note) is not None
 
 
 @frozen

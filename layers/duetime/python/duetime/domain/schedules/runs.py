@@ -183,7 +183,7 @@ def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
 def runs_remarked(
     remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
 ) -> Iterator[ScheduleRun]:
-    """The skipped runs that remarks describe, for occurrences of earlier timings that have no tasks.
+    """The skipped and missed runs that remarks describe, for occurrences of earlier timings that have no tasks.
 
     Args:
         remarks: remarks of the schedule.
@@ -196,7 +196,8 @@ def runs_remarked(
             continue
         nominal = round(datetime.fromisoformat(remark.key).timestamp() * SECOND)
         if after <= nominal < before and nominal not in known:
-            yield ScheduleRun(nominal, RunStatus.SKIPPED, reason=remark.note)
+            status = RunStatus.MISSED if remark.is_about_missed else RunStatus.SKIPPED
+            yield ScheduleRun(nominal, status, reason=remark.note)
 
 
 RUNS_COMPARED = 10
