@@ -95,7 +95,7 @@ def explained(stored: StoredSchedule, at: int, kept_since: int = 0) -> tuple[str
     return found.outcome, found.text
 
 
-@pytest.mark.parametrize("kept_since", [NOW], ids=["expired"])
+@pytest.mark.parametrize("kept_since", [0, NOW], ids=["kept", "expired"])
 def test_a_missed_run_that_was_caught_up_is_never_said_not_to_have_run(kept_since: int) -> None:
     """The explanation does not say that a caught-up run did not run, even if its task was removed."""
     stored = missed_in_an_outage()
@@ -106,3 +106,24 @@ def test_a_missed_run_that_was_caught_up_is_never_said_not_to_have_run(kept_sinc
     assert "did not run" not in text
     listed = runs_remarked(stored.log, frozenset(), OUTAGE_END - HOUR, OUTAGE_END + 1)
     assert [(each.nominal, each.status) for each in listed] == [(OUTAGE_END - HOUR + MINUTE, RunStatus.MISSED)]
+
+
+@pytest.mark.parametrize(
+    ("offset", "outcome"),
+    [(-11 * HOUR, "not_recorded"), (-HOUR, "not_recorded"), (MINUTE - HOUR, "missed"), (-2 * MINUTE, "missed")],
+    ids=["long before", "before", "first missed", "last missed"],
+)
+def test_only_occurrences_within_an_outage_are_explained_by_it(offset: int, outcome: str) -> None:
+    """An occurrence that was dropped hours before an outage is not explained by the outage."""
+    assert explained(missed_in_an_outage(), OUTAGE_END + offset)[0] == outcome
+
+
+def test_a_reason_with_the_word_missed_is_not_taken_for_an_outage() -> None:
+    """If a pause is said to have missed something, the outcome of an occurrence before or in it is not `missed`."""
+    at = OUTAGE_END
+    key = STORED.spec.clock.zone.text_at(at)
+    stored = replace(STORED, done=OUTAGE_END, updated_at=at + 2 * HOUR)
+    by_pause = stored.remarked(at + HOUR, "", "paused: vendor missed a deploy")
+    assert explained(by_pause, at)[0] == "not_recorded"
+    by_key = stored.remarked(at, key, "the schedule 'nightly' is paused: vendor missed a deploy")
+    assert explained(by_key, at)[0] == "skipped"

@@ -339,7 +339,7 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFa
     if occurrence.nominal < stored.created_at:
         return _of_before_creation(stored, facts)
     if (remark := _remark_on(stored.log, occurrence, facts.kept_since)) is not None:
-        outcome = OccurrenceOutcome.MISSED if "missed" in remark.note else OccurrenceOutcome.SKIPPED
+        outcome = OccurrenceOutcome.MISSED if remark.is_about_missed else OccurrenceOutcome.SKIPPED
         return outcome, f"It did not run: {remark.note} (found at {to_iso(remark.at)})."
     if (pause := _pause_at(stored, occurrence.nominal)) is not None:
         return OccurrenceOutcome.PAUSED, pause
@@ -387,7 +387,9 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key
-    return next((each for each in log if each.at >= occurrence.nominal and "missed" in each.note), None)
+    # The remark mentions an occurrence that is caught up, which is not explained by the remark.
+    about_missed = (each for each in log if each.is_about_missed and occurrence.key not in each.note)
+    return next((each for each in about_missed if each.nominal <= occurrence.nominal <= each.at), None)
 
 
 def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.task import Cause
+from duetime.domain.times import from_datetime
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -70,6 +72,11 @@ class Remark:
     at: Millis
     key: str
     note: str
+
+    @property
+    def nominal(self) -> Millis:
+        """The instant of the occurrence at `key`; only for a remark about an occurrence."""
+        return from_datetime(datetime.fromisoformat(self.key))
 
     @property
     def is_about_missed(self) -> bool:

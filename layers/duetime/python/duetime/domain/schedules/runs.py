@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import datetime
 from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING
@@ -194,7 +193,7 @@ def runs_remarked(
     for remark in remarks:
         if not remark.key or remark.note.startswith(RUN_BY_HAND):
             continue
-        nominal = round(datetime.fromisoformat(remark.key).timestamp() * SECOND)
+        nominal = remark.nominal
         if after <= nominal < before and nominal not in known:
             status = RunStatus.MISSED if remark.is_about_missed else RunStatus.SKIPPED
             yield ScheduleRun(nominal, status, reason=remark.note)
