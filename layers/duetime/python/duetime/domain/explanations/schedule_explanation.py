@@ -11,15 +11,14 @@ from duetime.domain.explanations.gate import span
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import changed_of
+from duetime.domain.schedules.expansion import latest_occurrence
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     between,
     count_between,
     is_in_gap,
-    judged,
     next_nominal,
     preceding,
-    previous_nominal,
 )
 from duetime.domain.schedules.overlap import skipped
 from duetime.domain.schedules.schedule import ScheduleState
@@ -435,8 +434,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
             return found
     if (lost := _lost_at(schedule, first, unit)) is not None:
         return lost
-    earlier = previous_nominal(schedule, first)
-    moved = None if earlier is None else judged(schedule, earlier)
+    moved = latest_occurrence(schedule, first - 1)
     return moved if moved is not None and moved.runs and first <= moved.due_at < first + unit else None
 
 

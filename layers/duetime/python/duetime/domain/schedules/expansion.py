@@ -118,7 +118,7 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     missed = count_missed(schedule, done, until)
     if not missed:
         return CatchUp(until=done)
-    run = _latest(schedule, done, until, earliest)
+    run = _latest_run(schedule, done, until, earliest)
     return CatchUp(run, missed, _words(schedule, run, missed), until)
 
 
@@ -137,14 +137,20 @@ def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) 
     return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
 
 
-def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
-    """The latest missed occurrence that is within the catch-up window and not excluded; `None` if there is none."""
+def latest_occurrence(schedule: Schedule, until: Millis) -> Occurrence | None:
+    """The latest occurrence up to an instant, or the one that a calendar moved past it if the latest does not run."""
+    nominal = previous_nominal(schedule, until + 1)
+    return None if nominal is None else _latest_run(schedule, -1, until, nominal) or judged(schedule, nominal)
+
+
+def _latest_run(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
+    """The latest occurrence in (done, until] that runs; `None` if it runs before `earliest`, or there is none."""
     nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
         if occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # A calendar may have moved an occurrence from before the window into the window.
+        # A calendar may have moved an earlier occurrence to a time after `earliest`.
         is_move = schedule.spec.on_excluded is OnExcluded.MOVE and covering(schedule.calendars, nominal) is not None
         if nominal < earliest and not is_move:
             return None
