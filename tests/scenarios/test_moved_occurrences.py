@@ -10,6 +10,7 @@ import pytest
 from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+from tests.scenarios.test_changed_occurrences import change
 from tests.scenarios.test_stopped_occurrences import STOPS, stop
 
 if TYPE_CHECKING:
@@ -159,6 +160,28 @@ def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due
         assert schedules.ran()[at] == 1
         assert schedules.effect_times(task.id.text)[0] >= task.due_at
         assert schedules.schedule()["runs_skipped"] == 0
+
+
+@pytest.mark.parametrize("is_paused", [False, True], ids=["not paused", "paused"])
+def test_an_occurrence_that_was_moved_past_a_skipped_occurrence_runs(*, is_paused: bool) -> None:
+    """If its user skipped the later occurrence of an excluded time, the earlier one runs, even after a pause."""
+    with Moved() as schedules:
+        at = tenth_after(schedules.now)
+        schedules.begin(closed(at, 14 * MINUTE))
+        assert change(schedules, at + TENTH, "skip").status == 200
+        task = schedules.place()
+        assert task.due_at == at + 14 * MINUTE
+        schedules.run(at + 11 * MINUTE - schedules.now)
+        if is_paused:
+            schedules.control("pause")
+            schedules.run(MINUTE)
+            schedules.control("resume")
+        else:
+            assert schedules.schedule()["next_at"] == to_iso(task.due_at)
+            explained = schedules.ask("GET", f"{PATH}/explain", query=f"at={to_iso(task.due_at)}").body
+            assert (explained["outcome"], explained["task_id"]) == ("open", task.id.text)
+        schedules.go_on(2)
+        assert schedules.ran() == {at: 1}
 
 
 @pytest.mark.parametrize("name", TIMINGS)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,14 +10,14 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, Window
-from duetime.domain.schedules.definition import OnExcluded, Overlap
+from duetime.domain.schedules.definition import ChangedOccurrence, OnExcluded, Overlap
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.occurrences import between
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
-from tests.domain.schedules.test_occurrences import NIGHTS, moments, schedules
+from tests.domain.schedules.test_occurrences import NIGHTS, WEEKENDS, moments, schedules
 from tests.domain.schedules.times import at, changed, clock, scheduled
 
 NOW = at("2027-01-01T00:00:30")
@@ -26,6 +27,14 @@ NOW = at("2027-01-01T00:00:30")
 @given(schedules(), moments, st.integers(0, 3 * DAY), st.sampled_from([0, 60, 3600, 86_400]))
 @example(scheduled("0 * * * *"), at("2027-03-27T12:00"), DAY, 3600)
 @example(changed(scheduled("0 * * * *"), calendars=(NIGHTS,)), at("2027-03-27T20:30"), 2 * HOUR, 86_400)
+@example(
+    changed(
+        scheduled("0 12 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE, excluded_dates=("2027-03-28",)
+    ),
+    at("2027-03-26T20:30"),
+    57 * HOUR,
+    7_200,
+)
 def test_at_most_one_missed_run_is_caught_up(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
@@ -70,6 +79,63 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_without_iteration(
     # Iterating over seconds would take minutes.
     assert time.process_time() - began < 20
     assert (caught_up.missed, caught_up.run) == (365 * 86_400, None)
+
+
+@pytest.mark.parametrize("moved", ["2026-12-31T06:30", "2026-12-31T13:15"], ids=["before noon", "after noon"])
+def test_an_occurrence_that_was_moved_into_an_excluded_time_is_caught_up(moved: str) -> None:
+    """A missed occurrence that its user moved into an excluded day is caught up, as it would have run on that day."""
+    closed = Calendar("closed", dates={date(2026, 12, 31): ""})
+    schedule = changed(
+        scheduled("0 0,12 * * *"),
+        calendars=(closed,),
+        changed_occurrences=(ChangedOccurrence(at("2026-12-30T12:00"), at(moved)),),
+        catch_up_seconds=86_400,
+    )
+    caught_up = catch_up(schedule, at("2026-12-30T12:00"), at("2026-12-31T20:00"))
+    assert (caught_up.missed, caught_up.run and caught_up.run.at) == (3, at(moved))
+
+
+def test_an_earlier_occurrence_of_an_excluded_time_is_caught_up_if_the_last_one_was_skipped() -> None:
+    """If a user skipped the last occurrence of an excluded night, the one before it was moved and is caught up."""
+    nights = Calendar("nights", windows=(Window(1 * HOUR, 6 * HOUR),))
+    schedule = changed(
+        scheduled("0 2,4 * * *"),
+        calendars=(nights,),
+        on_excluded=OnExcluded.MOVE,
+        changed_occurrences=(ChangedOccurrence(at("2026-12-31T04:00")),),
+        catch_up_seconds=86_400,
+    )
+    caught_up = catch_up(schedule, at("2026-12-31"), at("2026-12-31T20:00"))
+    assert caught_up.run is not None
+    assert (caught_up.run.nominal, caught_up.run.at) == (at("2026-12-31T02:00"), at("2026-12-31T06:00"))
+
+
+def test_occurrences_that_their_user_stopped_skipped_or_moved_away_were_not_missed() -> None:
+    """Of six hours in an outage, one stopped, one skipped and one moved out of the outage, three were missed."""
+    schedule = replace(
+        changed(
+            scheduled("0 * * * *"),
+            changed_occurrences=(
+                ChangedOccurrence(at("2026-12-31T02:00")),
+                ChangedOccurrence(at("2026-12-31T03:00"), at("2026-12-31T22:00")),
+            ),
+        ),
+        stopped=frozenset({at("2026-12-31T04:00")}),
+    )
+    caught_up = catch_up(schedule, at("2026-12-31T00:30"), at("2026-12-31T06:30"))
+    assert (caught_up.missed, caught_up.skipped) == (3, 2)
+    assert catch_up(schedule, at("2026-12-31T01:30"), at("2026-12-31T04:30")).missed == 0
+
+
+def test_a_year_of_excluded_seconds_is_searched_day_by_day() -> None:
+    """The search for the latest missed occurrence passes over each day in `excluded_dates` as a unit."""
+    days = tuple(str(date(2026, 1, 1) + timedelta(days=number)) for number in range(365))
+    schedule = changed(scheduled("* * * * * *"), excluded_dates=days, catch_up_seconds=30 * 86_400)
+    began = time.process_time()
+    caught_up = catch_up(schedule, at("2026-01-01") - 1, at("2026-12-31T23:00"))
+    # Iterating over seconds would take minutes.
+    assert time.process_time() - began < 2
+    assert caught_up.run is None
 
 
 def test_the_text_about_a_catch_up_explains_the_decision() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.calendars import Calendar
-from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.definition import ChangedOccurrence, ScheduleSpec, Written
 from duetime.domain.schedules.expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState
@@ -56,6 +58,43 @@ def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
     expansion = expand_timing(decided, decided.schedule(), NOW + MINUTE, NOW + MINUTE, NOW, DELAY)
     assert expansion.runs[0] == found.run
     assert (expansion.after.owed, expansion.after.runs_started, expansion.after.remaining_runs) == (None, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("catch_up_seconds", "changes", "first"),
+    [
+        (3600, (), "2026-12-31T23:57:00+00:00"),
+        (3600, (ChangedOccurrence(NOW - 3 * MINUTE - 30 * SECOND),), "2026-12-31T23:58:00+00:00"),
+        (0, (), "2026-12-31T23:57:00+00:00"),
+    ],
+    ids=["latest runs", "first skipped by its user", "none runs"],
+)
+def test_the_remark_about_missed_occurrences_names_the_first_that_does_not_run(
+    catch_up_seconds: int, changes: tuple[ChangedOccurrence, ...], first: str
+) -> None:
+    """The remark about several missed occurrences, which becomes an event, names the first that does not run."""
+    spec = replace(STORED.spec, catch_up_seconds=catch_up_seconds, changed_occurrences=changes)
+    stored = replace(STORED, done=NOW - 4 * MINUTE, spec=spec)
+    decided, found = decide_missed(stored, stored.schedule(), NOW, NOW)
+    assert (decided.log[-1].key, decided.log[-1].note) == (first, found.note)
+
+
+def test_the_remark_about_one_missed_occurrence_that_runs_names_no_skipped_occurrence() -> None:
+    """If the only missed occurrence runs, the remark names no occurrence, because none is skipped."""
+    decided, found = decide_missed(replace(STORED, done=NOW - MINUTE), STORED.schedule(), NOW, NOW)
+    assert (found.missed, decided.runs_skipped, decided.log[-1].key) == (1, 0, "")
+
+
+def test_a_skipped_occurrence_in_an_outage_is_counted_and_named_by_its_own_reason() -> None:
+    """An occurrence that its user skipped and that lies in an outage is counted as skipped, with its own remark."""
+    skipped = NOW - 30 * MINUTE - 30 * SECOND
+    stored = replace(
+        STORED, done=NOW - HOUR, spec=replace(STORED.spec, changed_occurrences=(ChangedOccurrence(skipped),))
+    )
+    decided, found = decide_missed(stored, stored.schedule(), NOW, NOW)
+    assert (found.missed, decided.runs_skipped) == (59, 59)
+    assert [each.note for each in decided.log] == ["skipped by a user", found.note]
+    assert decided.log[0].key == "2026-12-31T23:30:00+00:00"
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:

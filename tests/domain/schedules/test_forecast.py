@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from duetime.domain.schedules.calendars import Calendar
+from duetime.domain.schedules.calendars import Calendar, Window
+from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.forecast import forecast
 from duetime.domain.times import DAY, HOUR
 from tests.domain.schedules.times import at, changed, scheduled
@@ -46,6 +47,28 @@ def test_the_forecast_counts_no_more_runs_than_remain() -> None:
     last = changed(scheduled("* * * * * *"), remaining_runs=2)
     found = forecast([("last", last)], NOW)
     assert [dict(each.runs) for each in found.periods if each.runs] == [{"last": 2}]
+
+
+def test_remaining_runs_also_limit_the_forecast_of_a_dense_schedule() -> None:
+    """For a schedule that runs every minute and has 400 remaining runs, the forecast counts the first 400 runs."""
+    last = changed(scheduled("* * * * *"), remaining_runs=400)
+    found = forecast([("last", last)], NOW)
+    assert [each.runs["last"] for each in found.periods if each.runs] == [20, *[30] * 12, 20]
+
+
+def test_a_run_that_was_moved_or_delayed_into_the_forecast_is_counted() -> None:
+    """A run whose scheduled time has passed is counted if it is still due, unless its schedule did not exist then."""
+    lunch = Calendar("lunch", windows=(Window(12 * HOUR, 13 * HOUR),))
+    moved = changed(
+        scheduled("0 12 * * *"), calendars=(lunch,), on_excluded=OnExcluded.MOVE, created_at=at("2026-11-20T09:00")
+    )
+    new = changed(moved, created_at=at("2026-11-20T12:05"))
+    spread = changed(moved, calendars=(), spread_seconds=7_200, name="noon")
+    found = forecast([("moved", moved), ("new", new), ("spread", spread)], NOW, 2 * HOUR)
+    assert [(each.start, dict(each.runs)) for each in found.periods if each.runs] == [
+        (at("2026-11-20T13:00"), {"moved": 1}),
+        (at("2026-11-20T13:30"), {"spread": 1}),
+    ]
 
 
 def test_a_week_is_counted_in_periods_of_three_hours() -> None:

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.schedules.calendars import Calendar, Span, Window
 from duetime.domain.schedules.cron_dialects import Dialect
-from duetime.domain.schedules.definition import OnExcluded
+from duetime.domain.schedules.definition import ChangedOccurrence, OnExcluded
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import (
     Occurrence,
@@ -55,6 +58,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         schedule,
         calendars=draw(st.sampled_from([(), (NIGHTS,), (WEEKENDS,), (NIGHTS, WEEKENDS)])),
         on_excluded=draw(st.sampled_from(OnExcluded)),
+        excluded_dates=draw(st.sampled_from([(), (), ("2027-03-28",), ("2027-03-13", "2027-10-31", "2027-11-07")])),
         jitter_seconds=draw(st.sampled_from([0, 0, 30, 7_200])),
         start_at=draw(st.none() | st.integers(at("2027-01-01"), at("2027-04-01"))),
         end_at=draw(st.none() | st.integers(at("2027-04-01"), at("2028-01-01"))),
@@ -160,6 +164,42 @@ def test_occurrences_moved_by_a_calendar_run_once_at_the_next_working_moment() -
     assert (saturday.runs, sunday.runs, monday.runs) == (False, True, True)
     assert (sunday.key, sunday.at) == ("2026-11-22T12:00:00+00:00", at("2026-11-23T05:00"))
     assert sunday.note == "weekends: Sunday: moved to 2026-11-23T05:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("changes", "runs"),
+    [
+        ({"excluded_dates": ("2026-11-22",)}, [True, False, True]),
+        ({"excluded_dates": ("2026-11-22T12:00:00",)}, [True, False, True]),
+        ({"changed_occurrences": (ChangedOccurrence(at("2026-11-22T12:00")),)}, [True, False, True]),
+        (
+            {"changed_occurrences": (ChangedOccurrence(at("2026-11-22T12:00"), at("2026-11-22T15:00")),)},
+            [False, False, True, True],
+        ),
+    ],
+    ids=["excluded day", "excluded time", "skipped by its user", "moved by its user"],
+)
+def test_an_occurrence_is_moved_if_no_later_occurrence_replaces_it(
+    changes: dict[str, object], runs: list[bool]
+) -> None:
+    """Saturday's occurrence is moved to Monday if Sunday's occurrence does not run, and skipped if it does."""
+    schedule = changed(scheduled("0 12 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE, **changes)
+    found = following(schedule, at("2026-11-21"), len(runs))
+    assert [each.runs for each in found] == runs
+    assert (found[0].at == at("2026-11-23T05:00")) == runs[0]
+
+
+def test_days_that_are_excluded_after_a_moved_occurrence_are_not_enumerated() -> None:
+    """Sixty excluded days between an occurrence and the next working moment are passed over day by day."""
+    first = date(2026, 11, 22)
+    days = tuple(str(first + timedelta(days=number)) for number in range(60))
+    closed = Calendar("closed", spans=(Span(at("2026-11-20"), at("2027-01-21")),))
+    schedule = changed(scheduled("* * * * * *"), calendars=(closed,), on_excluded=OnExcluded.MOVE, excluded_dates=days)
+    began = time.process_time()
+    (last,) = following(schedule, at("2026-11-21T23:59:58"), 1)
+    # Iterating over seconds would take a minute.
+    assert time.process_time() - began < 2
+    assert last.note.endswith("because a later occurrence runs by the next working moment, 2027-01-21T00:00:00+00:00")
 
 
 def test_an_occurrence_without_a_later_working_moment_is_skipped() -> None:

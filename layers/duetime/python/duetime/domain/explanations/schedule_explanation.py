@@ -11,15 +11,14 @@ from duetime.domain.explanations.gate import span
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import changed_of
+from duetime.domain.schedules.expansion import latest_occurrence
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     between,
     count_between,
     is_in_gap,
-    judged,
     next_nominal,
     preceding,
-    previous_nominal,
 )
 from duetime.domain.schedules.overlap import skipped
 from duetime.domain.schedules.schedule import ScheduleState
@@ -339,7 +338,7 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFa
     if occurrence.nominal < stored.created_at:
         return _of_before_creation(stored, facts)
     if (remark := _remark_on(stored.log, occurrence, facts.kept_since)) is not None:
-        outcome = OccurrenceOutcome.MISSED if "missed" in remark.note else OccurrenceOutcome.SKIPPED
+        outcome = OccurrenceOutcome.MISSED if remark.is_about_missed else OccurrenceOutcome.SKIPPED
         return outcome, f"It did not run: {remark.note} (found at {to_iso(remark.at)})."
     if (pause := _pause_at(stored, occurrence.nominal)) is not None:
         return OccurrenceOutcome.PAUSED, pause
@@ -387,7 +386,9 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key
-    return next((each for each in log if each.at >= occurrence.nominal and "missed" in each.note), None)
+    # The remark mentions an occurrence that is caught up, which is not explained by the remark.
+    about_missed = (each for each in log if each.is_about_missed and occurrence.key not in each.note)
+    return next((each for each in about_missed if each.nominal <= occurrence.nominal <= each.at), None)
 
 
 def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
@@ -433,8 +434,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
             return found
     if (lost := _lost_at(schedule, first, unit)) is not None:
         return lost
-    earlier = previous_nominal(schedule, first)
-    moved = None if earlier is None else judged(schedule, earlier)
+    moved = latest_occurrence(schedule, first - 1)
     return moved if moved is not None and moved.runs and first <= moved.due_at < first + unit else None
 
 

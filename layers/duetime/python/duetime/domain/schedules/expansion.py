@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, steps
 from duetime.domain.schedules.calendars import covering
-from duetime.domain.schedules.definition import CatchUpMode
+from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, changed_of
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     count_between,
@@ -16,14 +16,16 @@ from duetime.domain.schedules.occurrences import (
     judged,
     next_nominal,
     previous_nominal,
+    withheld,
 )
 from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.timings import parse_excluded_dates
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duetime.domain.schedules.run_history import BackfillRun
     from duetime.domain.schedules.schedule import Schedule
@@ -116,13 +118,18 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     missed = count_missed(schedule, done, until)
     if not missed:
         return CatchUp(until=done)
-    run = _latest(schedule, done, until, earliest)
+    run = _latest_run(schedule, done, until, earliest)
     return CatchUp(run, missed, _words(schedule, run, missed), until)
 
 
 def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
-    """Number of occurrences missed in (done, now]; 0 if no runs are left, because then none of them would have run."""
-    return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
+    """Number of occurrences missed in (done, now], without those that their user stopped, skipped or moved away.
+
+    The number is 0 if no runs are left, because then none of them would have run.
+    """
+    if schedule.remaining_runs == 0:
+        return 0
+    return count_between(schedule, done, now) - len(withheld(schedule, done, now))
 
 
 def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) -> bool:
@@ -130,17 +137,39 @@ def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) 
     return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
 
 
-def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
-    """The latest missed occurrence that is within the catch-up window and not excluded; `None` if there is none."""
+def latest_occurrence(schedule: Schedule, until: Millis) -> Occurrence | None:
+    """The latest occurrence up to an instant, or the one that a calendar moved past it if the latest does not run."""
+    nominal = previous_nominal(schedule, until + 1)
+    return None if nominal is None else _latest_run(schedule, -1, until, nominal) or judged(schedule, nominal)
+
+
+def _latest_run(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
+    """The latest occurrence in (done, until] that runs; `None` if it runs before `earliest`, or there is none."""
     nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
-        if occurrence.at < earliest or occurrence.runs:
+        if occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # Occurrences within one excluded span never run, so the search skips the entire span.
-        span = covering(schedule.calendars, nominal)
-        nominal = previous_nominal(schedule, nominal if span is None else span.start)
+        # A calendar may have moved an earlier occurrence to a time after `earliest`.
+        is_move = schedule.spec.on_excluded is OnExcluded.MOVE and covering(schedule.calendars, nominal) is not None
+        if nominal < earliest and not is_move:
+            return None
+        nominal = previous_nominal(schedule, _idle_since(schedule, occurrence))
     return None
+
+
+def _idle_since(schedule: Schedule, occurrence: Occurrence) -> Millis:
+    """The start of a period up to an occurrence that does not run, in which no other occurrence runs either."""
+    spec, nominal = schedule.spec, occurrence.nominal
+    if nominal in schedule.stopped or changed_of(spec.changed_occurrences, nominal) is not None:
+        return nominal
+    span = parse_excluded_dates(spec.excluded_dates).span_around(nominal, spec.clock.zone)
+    if span is None:
+        span = covering(schedule.calendars, nominal)
+    start = nominal if span is None else span.start
+    # Occurrences that a user moved run even at excluded times.
+    moved = (each.at + 1 for each in spec.changed_occurrences if each.at is not None and each.at < nominal)
+    return max([start, *moved])
 
 
 def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
@@ -205,10 +234,7 @@ def expand_timing(
     """
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
-    # Occurrences that a user stopped were counted when they were placed. Occurrences that a user moved are counted at
-    # the time to which they were moved.
-    apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
-    skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in apart]
+    skipped = _newly_skipped(stored, expansion.occurrences)
     if stored.owed is not None:
         runs.insert(0, stored.owed)
     next_at = expansion.next_at
@@ -281,14 +307,27 @@ def decide_missed(
     remaining = stored.remaining_runs
     if remaining is not None and found.run is not None:
         remaining -= 1
+    apart = withheld(schedule, stored.done, found.until)
+    skipped = _newly_skipped(stored, apart)
     decided = replace(
         stored,
         done=found.until,
         remaining_runs=remaining,
         owed=found.run,
-        runs_skipped=stored.runs_skipped + found.skipped,
+        runs_skipped=stored.runs_skipped + found.skipped + len(skipped),
     )
-    return decided.remarked(now, found.run.key if found.run else "", found.note), found
+    decided = _with_remarks(decided, skipped, now)
+    key = _first_skipped(schedule, stored.done, found, apart) if found.skipped else ""
+    return decided.remarked(now, key, found.note), found
+
+
+def _first_skipped(schedule: Schedule, done: Millis, found: CatchUp, apart: Iterable[Occurrence]) -> str:
+    """The key of the first missed occurrence that does not run; there must be one."""
+    others = {each.nominal for each in (found.run, *apart) if each is not None}
+    nominal = next_nominal(schedule, done)
+    while nominal in others:
+        nominal = next_nominal(schedule, nominal)
+    return "" if nominal is None else schedule.spec.clock.zone.text_at(nominal)
 
 
 def expand_backfill(
@@ -322,6 +361,14 @@ def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
     if not runs:
         return stored.last_run
     return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
+
+
+def _newly_skipped(stored: StoredSchedule, occurrences: Sequence[Occurrence]) -> Sequence[Occurrence]:
+    """The occurrences that do not run and are not counted elsewhere."""
+    # Occurrences that a user stopped were counted when they were placed. Occurrences that a user moved are counted at
+    # the time to which they were moved.
+    apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
+    return [each for each in occurrences if not each.runs and each.nominal not in apart]
 
 
 def _with_remarks(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from duetime.domain.schedules.expansion import latest_occurrence
 from duetime.domain.schedules.occurrences import count_between, forward
 from duetime.domain.times import HOUR, MINUTE
 from duetime_common.frozen_classes import frozen
@@ -12,6 +13,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.times import Millis
 
@@ -88,8 +90,8 @@ def forecast(
     for name, schedule in schedules:
         times = planned_times(schedule, start, end)
         if times is None:
-            bounds = ((max(each, start) - 1, min(each + length_of_each, end) - 1) for each in starts)
-            counts = [count_between(schedule, after, until) for after, until in bounds]
+            bounds = [(max(each, start) - 1, min(each + length_of_each, end) - 1) for each in starts]
+            counts = _counts(schedule, bounds)
         else:
             counts = [0 for _ in starts]
             for at in times:
@@ -114,5 +116,22 @@ def planned_times(schedule: Schedule, start: Millis, end: Millis) -> Sequence[Mi
     count = count_between(schedule, start - 1, end - 1)
     if count > MAX_LISTED_RUNS and (schedule.remaining_runs is None or schedule.remaining_runs > MAX_LISTED_RUNS):
         return None
-    found = (each.due_at for each in forward(schedule, start - 1, end - 1) if each.runs)
-    return [at for at in found if at < end]
+    found = [*_delayed(schedule, start), *forward(schedule, start - 1, end - 1)]
+    return [each.due_at for each in found if each.runs and start <= each.due_at < end]
+
+
+def _delayed(schedule: Schedule, start: Millis) -> Sequence[Occurrence]:
+    """The last occurrence before an instant, which may be due later; it is placed, so it is not a remaining run."""
+    found = latest_occurrence(schedule, start - 1)
+    return [found] if found is not None and found.nominal >= schedule.created_at else []
+
+
+def _counts(schedule: Schedule, bounds: Sequence[tuple[Millis, Millis]]) -> Sequence[int]:
+    """Number of runs in each of consecutive periods (after, until], ignoring calendars."""
+    counts: list[int] = []
+    for after, until in bounds:
+        count = count_between(schedule, after, until)
+        if schedule.remaining_runs is not None:
+            count = min(count, schedule.remaining_runs - sum(counts))
+        counts.append(count)
+    return counts

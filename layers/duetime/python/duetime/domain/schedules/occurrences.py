@@ -127,6 +127,14 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
 
 
+def withheld(schedule: Schedule, after: Millis, until: Millis) -> Sequence[Occurrence]:
+    """The occurrences in (after, until] that their user stopped, skipped or moved to another time."""
+    changes = schedule.spec.changed_occurrences
+    instants = schedule.stopped | {each.nominal for each in changes if moved_to(changes, each.nominal) is None}
+    within = sorted(each for each in instants if after < each <= until)
+    return [judged(schedule, each) for each in within if next_nominal(schedule, each - 1) == each]
+
+
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
     """The occurrence after its schedule's calendars have excluded or moved it, without spread and jitter."""
     nominal = occurrence.nominal
@@ -180,11 +188,27 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
         return skipped(" because there is no working moment in two years")
     if schedule.spec.end_at is not None and moment > schedule.spec.end_at:
         return skipped(" because the next working moment is after the schedule's end")
-    later = schedule.recurrence.after(occurrence.nominal)
     text = schedule.spec.clock.zone.text_at(moment)
-    if later is not None and later <= moment:
+    if _is_replaced(schedule, occurrence.nominal, moment):
         return skipped(f" because a later occurrence runs by the next working moment, {text}")
     return replace(occurrence, at=moment, note=_joined(occurrence.note, f"{span.reason}: moved to {text}"))
+
+
+def _is_replaced(schedule: Schedule, nominal: Millis, until: Millis) -> bool:
+    """Whether an occurrence in (nominal, until] is neither in `excluded_dates` nor skipped or moved by its user."""
+    spec, recurrence = schedule.spec, schedule.recurrence
+    excluded, changes = parse_excluded_dates(spec.excluded_dates), spec.changed_occurrences
+    later = recurrence.after(nominal)
+    while later is not None and later <= until:
+        if moved_to(changes, later) is not None:
+            return True
+        if changed_of(changes, later) is not None:
+            later = recurrence.after(later)
+        elif (span := excluded.span_around(later, spec.clock.zone)) is not None:
+            later = recurrence.after(span.end - 1)
+        else:
+            return True
+    return False
 
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:

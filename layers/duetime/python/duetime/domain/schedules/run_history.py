@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.approvals import was_decided
 from duetime.domain.tasks.task import Cause
+from duetime.domain.times import from_datetime
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
 """Prefix of a remark about a run that the schedule's owner started."""
+_MISSED = re.compile(r"[0-9]+ occurrences? (was|were) missed: ")
 
 
 @frozen
@@ -74,6 +78,16 @@ class Remark:
     at: Millis
     key: str
     note: str
+
+    @property
+    def nominal(self) -> Millis:
+        """The instant of the occurrence at `key`; only for a remark about an occurrence."""
+        return from_datetime(datetime.fromisoformat(self.key))
+
+    @property
+    def is_about_missed(self) -> bool:
+        """Whether the remark is the decision about missed occurrences, from the occurrence at `key` until `at`."""
+        return bool(self.key) and _MISSED.match(self.note) is not None
 
 
 @frozen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import datetime
 from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING
@@ -182,7 +181,7 @@ def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
 def runs_remarked(
     remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
 ) -> Iterator[ScheduleRun]:
-    """The skipped runs that remarks describe, for occurrences of earlier timings that have no tasks.
+    """The skipped and missed runs that remarks describe, for occurrences of earlier timings that have no tasks.
 
     Args:
         remarks: remarks of the schedule.
@@ -193,9 +192,10 @@ def runs_remarked(
     for remark in remarks:
         if not remark.key or remark.note.startswith(RUN_BY_HAND):
             continue
-        nominal = round(datetime.fromisoformat(remark.key).timestamp() * SECOND)
+        nominal = remark.nominal
         if after <= nominal < before and nominal not in known:
-            yield ScheduleRun(nominal, RunStatus.SKIPPED, reason=remark.note)
+            status = RunStatus.MISSED if remark.is_about_missed else RunStatus.SKIPPED
+            yield ScheduleRun(nominal, status, reason=remark.note)
 
 
 RUNS_COMPARED = 10

@@ -3,8 +3,8 @@
 Decisions are returned as values; the current time is a parameter.
 
 Occurrences that are due during a pause are dropped; occurrences that are due later run. With a calendar or jitter, an
-occurrence can run long after its instant, but never after the next instant. Therefore, only the latest occurrence with
-a past instant can still run.
+occurrence can run long after its instant, but never after the next instant, unless its user or `excluded_dates`
+excludes that instant. Therefore, only the latest other occurrence with a past instant can still run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_NOTE_LENGTH, MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, RULE_CHANGE_PATIENCE
 from duetime.domain.schedules.definition import CatchUpMode
-from duetime.domain.schedules.expansion import count_missed, decide_missed, expand
-from duetime.domain.schedules.occurrences import Occurrence, judged, previous_nominal
+from duetime.domain.schedules.expansion import count_missed, decide_missed, expand, latest_occurrence
+from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import NO_REVISION, ScheduleState, is_stopped, with_end
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
@@ -256,13 +256,11 @@ def _has_other_rules(stored: StoredSchedule, version: str) -> bool:
     return stored.tzdata not in ("", version) and stored.spec.clock.zone != UTC_ZONE
 
 
-def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
-    """The occurrence at the latest instant; `None` if the schedule's occurrences cannot be due after their instants."""
+def delayed_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
+    """The latest occurrence that may still be due; `None` if occurrences cannot be due after their instants."""
     if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
-    schedule = stored.schedule(calendars)
-    nominal = previous_nominal(schedule, now + 1)
-    return None if nominal is None else judged(schedule, nominal)
+    return latest_occurrence(stored.schedule(calendars), now)
 
 
 def paused(
@@ -317,7 +315,7 @@ def resumed(
         dropped: occurrences that were placed before the pause and due during the pause.
         by: who requested the change.
     """
-    found = latest_occurrence(stored, now, calendars)
+    found = delayed_occurrence(stored, now, calendars)
     remaining = None if stored.remaining_runs is None else stored.remaining_runs + len(dropped)
     owed = None
     if found is not None and found.nominal > stored.done and found.runs and found.due_at > now and remaining != 0:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
+from duetime.domain.schedules.calendars import Span
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron_parser import parse_cron
-from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, day_of, wall_from
+from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, day_of, wall_from, wall_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime_common.frozen_classes import frozen
 
@@ -379,6 +380,14 @@ class ExcludedDates:
         """Whether an instant is excluded."""
         wall = zone.wall_at(at)
         return at in self.instants or wall in self.walls or day_of(wall) in self.days
+
+    def span_around(self, at: Millis, zone: Zone) -> Span | None:
+        """An excluded period around an instant; `None` if the instant is not excluded."""
+        day = day_of(zone.wall_at(at))
+        if day in self.days:
+            start, end = zone.instant_after_gap(wall_of(day)), zone.instant_after_gap(wall_of(day) + DAY)
+            return Span(min(start, at), max(end, at + 1))
+        return Span(at, at + 1) if self.covers(at, zone) else None
 
 
 @lru_cache(maxsize=256)

@@ -32,8 +32,8 @@ from duetime.domain.schedules.occurrences import count_between, preceding
 from duetime.domain.schedules.schedule import ScheduleState, StoppedOccurrence, is_stopped, is_to_begin, never_began
 from duetime.domain.schedules.schedule_changes import (
     counted,
+    delayed_occurrence,
     is_dropped,
-    latest_occurrence,
     paused,
     perhaps_placed,
     with_new_rules,
@@ -486,7 +486,7 @@ class StoppedOccurrences:
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
         """Placed occurrences that are delayed and not due yet; they still run if a pause ends before they are due."""
-        found = latest_occurrence(stored, now, calendars)
+        found = delayed_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()
         task_id = stored.id_of(found)

@@ -13,7 +13,7 @@ from duetime.domain.schedules.occurrences import between, following, judged, may
 from duetime.domain.schedules.run_history import RUN_BY_HAND, begun_run
 from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import ScheduleState, is_to_begin
-from duetime.domain.schedules.schedule_changes import coming, latest_occurrence
+from duetime.domain.schedules.schedule_changes import coming, delayed_occurrence
 from duetime.domain.schedules.successive_runs import run_of
 from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
 from duetime.domain.tasks.states import LEASED, State
@@ -194,7 +194,7 @@ class SchedulePreview:
     def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
         """The occurrence whose scheduled time has passed but which a calendar, jitter or spread delays, if any."""
         now = self.clock.now()
-        found = latest_occurrence(stored, now, self.known_calendars(stored))
+        found = delayed_occurrence(stored, now, self.known_calendars(stored))
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
         return [found] if found is not None and is_ahead else []
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_JITTER_SECONDS, MAX_PAGE
+from duetime.domain.schedules.expansion import latest_occurrence
 from duetime.domain.schedules.occurrences import Occurrence, between, preceding
 from duetime.domain.schedules.runs import (
     ARCHIVED,
@@ -228,7 +229,8 @@ class ScheduleRuns:
         schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
         meant = list(between(schedule, first - 1, end - 1, _MOST_AT_ONCE))
         # An earlier occurrence may have been delayed into the requested time.
-        meant += preceding(schedule, first, 1)
+        earlier = latest_occurrence(schedule, first - 1)
+        meant += [] if earlier is None else [earlier]
         former = former_revisions(stored, schedule)
         ids = {task_id for each in meant for task_id in possible_ids(stored, each, former, stored.backfills)}
         return list(self.stores.tasks.read_many(sorted(ids)).values())
