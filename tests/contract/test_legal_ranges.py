@@ -60,7 +60,7 @@ from duetime.domain.tasks.attempt_records import (
     AttemptRecord,
 )
 from duetime.domain.tasks.attempt_results import Expired, Failed, Postponed, Succeeded
-from duetime.domain.tasks.attempt_run import checked_by, expired, lock_wait, waits_with
+from duetime.domain.tasks.attempt_run import checked_by, expired, lock_wait
 from duetime.domain.tasks.creation import Identity, debounced_due, due_of, new_id, new_task
 from duetime.domain.tasks.notices import lateness_notice, timed_notice
 from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
@@ -69,6 +69,7 @@ from duetime.domain.tasks.targets import EventTarget, TopologyTarget
 from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Debounce, NotifyOn, Priority
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
+from duetime.domain.tasks.waits import waits_with
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.domain.topologies.graph import outline_of
 from duetime.domain.topologies.maps import NodeMap, graph_of_map, map_payload

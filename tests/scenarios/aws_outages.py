@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from duetime.ports.runtime import SHARED_COUNTS
 from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms
 from duetime_cdk.environments import PROD
-from duetime_cdk.metric_sources import api, function_metric, own, queue, table_operation
+from duetime_cdk.metric_sources import api, function_metric, own, queue, shared, table_operation
 from tests.metrics.alarm_evaluation import is_alarming, key_of
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
@@ -208,7 +209,8 @@ class Outage(Tasks):
 
     def _put_own(self, function: str, name: str, value: float) -> None:
         if "{" not in name:
-            self._put(key_of(own(name, "Sum", function)), value)
+            source = shared(name, "Sum") if name in SHARED_COUNTS else own(name, "Sum", function)
+            self._put(key_of(source), value)
 
     def _record_dead_letters(self) -> None:
         dead = next(each for each in self.sqs.queues.values() if each.url.endswith("dead"))

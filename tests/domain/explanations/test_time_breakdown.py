@@ -14,9 +14,9 @@ from duetime.domain.explanations.gate import Facts, GateName, GateState, span
 from duetime.domain.explanations.task_explanation import explain, timeline
 from duetime.domain.limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
-from duetime.domain.tasks.attempt_run import waiting_for_locks_since, waits_with
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import LockSpec
+from duetime.domain.tasks.waits import waiting_for_locks_since, waits_with
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.strategies import INSTANTS, LINES, TASKS
 from tests.domain.factories import NOW, task

@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "a retried approval does not get its own time for a decision",
-        "domain/tasks/attempt_run.py",
+        "domain/tasks/waits.py",
         "since = max(task.due_at, task.created_at, task.reopened_at or 0)",
         "since = max(task.due_at, task.created_at)",
         pairs="^approval-failed (retry worker|worker retry)$",

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.attempt_run import claim_undone, waits_with
+from duetime.domain.tasks.attempt_run import claim_undone
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.dependency_outcomes import waits
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.task import fence_of_epoch
+from duetime.domain.tasks.waits import waits_with
 from duetime.domain.times import DAY, minute_of, to_iso
 from duetime.domain.topologies.node_status import Reason
 from duetime_common.frozen_classes import frozen

@@ -10,10 +10,11 @@ from duetime.domain.explanations.gate import Gate, GateName, GateState, OtherTas
 from duetime.domain.explanations.present_gate import closed_gates, present_gate
 from duetime.domain.operating_parameters import BACKLOG_WITHOUT_ESTIMATE
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
-from duetime.domain.tasks.attempt_run import ended_attempts, waiting_for_locks_since
+from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, State
 from duetime.domain.tasks.task_options import OnConflict
 from duetime.domain.tasks.wait_reasons import wait_reason
+from duetime.domain.tasks.waits import waiting_for_locks_since
 from duetime.domain.times import SECOND, to_iso
 from duetime_common.frozen_classes import frozen
 

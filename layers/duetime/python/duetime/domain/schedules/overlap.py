@@ -11,9 +11,9 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
-from duetime.domain.tasks.attempt_run import has_awaited_target
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause
+from duetime.domain.tasks.waits import has_awaited_target
 from duetime.domain.times import to_iso
 from duetime_common.frozen_classes import frozen
 

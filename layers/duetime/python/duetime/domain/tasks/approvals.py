@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
-from duetime.domain.tasks.attempt_run import awaits_target_since, waits_for_turn
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, OnTimeout
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
+from duetime.domain.tasks.waits import awaits_target_since, waits_for_turn
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import InvalidTaskId, TaskId
-from duetime.domain.limits import ATTEMPT_ERROR_LENGTH, ATTEMPTS_INLINE, MAX_RECORDED_WAIT_LENGTH, MAX_RECORDED_WAITS
+from duetime.domain.limits import ATTEMPT_ERROR_LENGTH, ATTEMPTS_INLINE
 from duetime.domain.operating_parameters import (
     LATE_EVENT_AFTER,
     MAX_CLOCK_DIFFERENCE,
@@ -15,7 +15,6 @@ from duetime.domain.operating_parameters import (
     ON_TIME,
 )
 from duetime.domain.tasks.attempt_records import (
-    FORGOTTEN,
     LOCK_WAIT_EXPIRED,
     QUEUED,
     RECEIVED,
@@ -28,12 +27,12 @@ from duetime.domain.tasks.attempt_results import Deferred, Expired, shortened
 from duetime.domain.tasks.aws_jobs import is_job, seeks_job
 from duetime.domain.tasks.states import LEASED, TERMINAL, Move, State
 from duetime.domain.tasks.targets import outlives_workers
-from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED
+from duetime.domain.tasks.waits import bounded, waiting_for_locks_since, waits_with
 from duetime.domain.times import SECOND, to_iso
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.attempt_results import Ending, Postponed
@@ -245,7 +244,7 @@ class Run:
             return None
         queued = min(max(arrival.sent_at, due), self.started_at)
         received = min(max(arrival.received_at, queued), self.started_at)
-        return _bounded((*self.task.waits, Wait(queued, QUEUED), Wait(received, RECEIVED)))
+        return bounded((*self.task.waits, Wait(queued, QUEUED), Wait(received, RECEIVED)))
 
 
 def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
@@ -277,82 +276,6 @@ def claim_undone(task: Task) -> TaskChanges:
         # The claim recorded a start, but the target was not called.
         sets["started_at"] = None
     return sets
-
-
-def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
-    """A postponed task's waits including the new wait; if a wait continues, its original start is kept."""
-    wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
-    last = task.waits[-1] if task.waits else None
-    if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
-        return task.waits
-    waits = (*task.waits, wait)
-    # The time limit for a lock counts from the first wait for it, regardless of other waits in between.
-    return _bounded(waits, _first_for_a_lock(task, waits))
-
-
-def waiting_for_locks_since(task: Task) -> Millis | None:
-    """When the attempt first waited for one of the task's locks; `None` if it has not waited for a lock."""
-    first = _first_for_a_lock(task, task.waits)
-    return None if first is None else first.since
-
-
-def has_awaited_target(task: Task) -> bool:
-    """Whether a task has begun to wait for its approval or its event; the wait is not an attempt."""
-    return next(_waits_for_target(task), None) is not None
-
-
-def awaits_target_since(task: Task, now: Millis) -> Millis:
-    """When a task began to wait for its approval or its event, or begins to wait now.
-
-    The wait begins when the task is due, or later when its turn comes. A task that was due before its creation gets the
-    full time, and a retried task waits again for the full time.
-    """
-    since = max(task.due_at, task.created_at, task.reopened_at or 0)
-    if not waits_for_turn(task):
-        return since
-    began = next((wait.since for wait in _waits_for_target(task) if wait.since > _began_anew(task)), None)
-    # The wait is recorded a moment later than now, and must have ended when the task is checked at its end.
-    return max(since, now + SECOND if began is None else began)
-
-
-def waits_for_turn(task: Task) -> bool:
-    """Whether other tasks can delay a due task, which are runs of its schedule, members of its group or earlier tasks.
-
-    Other tasks that it waits for, such as its parents, delay its due time.
-    """
-    return task.schedule_ref is not None or task.completes is not None or task.order is not None
-
-
-def _waits_for_target(task: Task) -> Iterator[Wait]:
-    return (wait for wait in task.waits if wait.reason.startswith((APPROVAL_AWAITED, EVENT_AWAITED)))
-
-
-def _first_for_a_lock(task: Task, waits: Iterable[Wait]) -> Wait | None:
-    reasons = {f"lock {lock.key}"[:MAX_RECORDED_WAIT_LENGTH] for lock in task.all_locks}
-    after = _began_anew(task)
-    return next((wait for wait in waits if wait.reason in reasons and wait.since > after), None)
-
-
-def _began_anew(task: Task) -> Millis:
-    """Start of the current attempt's waits: the start of the previous attempt, or the retry after the task's end."""
-    starts = [line.started_at for line in task.attempt_history[-1:]]
-    return max([*starts, task.reopened_at or -1, -1])
-
-
-def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, ...]:
-    """The latest waits and `kept`; all earlier waits are merged into one wait with the first start time."""
-    if kept is None or kept in waits[1 - MAX_RECORDED_WAITS :]:
-        return _latest(waits, MAX_RECORDED_WAITS)
-    place = waits.index(kept)
-    before = _latest(waits[:place], 1)
-    return (*before, kept, *_latest(waits[place + 1 :], MAX_RECORDED_WAITS - 1 - len(before)))
-
-
-def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
-    """The latest waits; all earlier waits are merged into one wait with the first start time."""
-    if len(waits) <= most:
-        return waits
-    return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
 def recorded_attempts(task: Task) -> int:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Postponed, failure
-from duetime.domain.tasks.attempt_run import awaits_target_since
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import EventTarget
 from duetime.domain.tasks.wait_reasons import EVENT_AWAITED
+from duetime.domain.tasks.waits import awaits_target_since
 from duetime.domain.times import SECOND
 from duetime_common.frozen_classes import frozen
 

@@ -29,13 +29,13 @@ from duetime.domain.tasks.attempt_run import (
     is_first_start,
     late_start,
     recorded_attempts,
-    waits_with,
 )
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.control_changes import is_awaited_since, is_cancelled
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, after_record, unless_referenced
+from duetime.domain.tasks.waits import waits_with
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders

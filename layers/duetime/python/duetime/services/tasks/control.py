@@ -11,7 +11,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
-from duetime.domain.tasks.attempt_run import reported_history, waits_with
+from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.control_changes import (
     ASKED,
@@ -32,6 +32,7 @@ from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, CallbackTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
+from duetime.domain.tasks.waits import waits_with
 from duetime.services.content_retention import extend, retain_open
 from duetime.services.unique_keys import reopened_key
 from duetime_common.frozen_classes import frozen
