@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.dispatch.enqueue_plan import (
+    HEADROOM,
     Entry,
     Precision,
     Timer,
@@ -48,10 +49,9 @@ def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Pr
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
-        headroom = {Precision.NORMAL: 150, Precision.EXACT: 1000}[precision]
-        assert now + delay * SECOND <= due - headroom
+        assert now + delay * SECOND <= due - HEADROOM[precision]
         if delay < 900:
-            assert due - (now + delay * SECOND) < headroom + SECOND
+            assert due - (now + delay * SECOND) < HEADROOM[precision] + SECOND
 
 
 @given(soon | instants, st.just(NOW) | instants)
