@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS, REGION_OVERLAP
-from duetime.domain.restore import freed, is_released_from_outside, timer_of
+from duetime.domain.restore import freed, needs_no_check, timer_of
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import minute_of
@@ -99,7 +99,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
         again = replace(task, fence=fence, version=task.version + 1, finished_at=None, sent=False)
         return TakenOver(again, timer_of(again, now), was_cut_off=False)
     free = freed(task, region.epoch, now)
-    if is_released_from_outside(free):
+    if needs_no_check(free):
         return TakenOver(free, None, was_cut_off=False)
     at = now if is_leased or task.is_terminal else max(free.next_at, now)
     return TakenOver(free, timer_of(free, at), was_cut_off=runs)

@@ -160,7 +160,7 @@ def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
     `None` if no timer is needed, or if the record is stored under the minute of its check. A restored table may lack
     the timer, because a backup does not keep the order of writes to different items.
     """
-    if is_released_from_outside(task):
+    if needs_no_check(task):
         return None
     if restored.state in LEASED or restored.is_terminal or waits(task):
         return timer_of(task, now)
@@ -289,7 +289,7 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
         actions=task.actions.plus(resumed),
     )
     divergence = Divergence.ENDED if has_ended else Divergence.BEGUN
-    return Takeover(free, divergence, None if is_released_from_outside(free) else timer_of(free, free.next_at))
+    return Takeover(free, divergence, None if needs_no_check(free) else timer_of(free, free.next_at))
 
 
 def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
@@ -313,7 +313,7 @@ def timer_of(task: Task, at: Millis) -> Timer:
     return Timer(task.id, task.generation, at, *place, pull_queue=task.pull_queue, fair_share=task.fair_share)
 
 
-def is_released_from_outside(task: Task) -> bool:
+def needs_no_check(task: Task) -> bool:
     """Whether no check starts the task, because its user resumes the task, or because its topology starts the node."""
     return task.state is State.PAUSED or (task.state is State.BLOCKED and not waits(task))
 

@@ -22,7 +22,7 @@ from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECKED, GROUP_WAKE_PAUSE, GROUP_WAKE_TRIES
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
-from duetime.domain.tasks.task import GROUP_AWAITED
+from duetime.domain.tasks.wait_reasons import GROUP_AWAITED
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:

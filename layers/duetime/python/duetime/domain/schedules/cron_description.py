@@ -203,7 +203,6 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _ordinal(number: int) -> str:
     """An ordinal number, such as `second`, `12th` or `21st`."""
-    # The endings of 0 to 9, two letters each.
-    start = 2 * (number % 10)
-    ending = "th" if number in {11, 12, 13} else "thstndrdthththththth"[start : start + 2]
+    endings = {1: "st", 2: "nd", 3: "rd"}  # codespell:ignore nd
+    ending = "th" if number in {11, 12, 13} else endings.get(number % 10, "th")
     return {2: "second", 3: "third"}.get(number, f"{number}{ending}")

@@ -15,6 +15,7 @@ from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED, AttemptOutcom
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions, fair_share
+from duetime.domain.tasks.wait_reasons import GROUP_AWAITED
 from duetime.domain.times import SECOND
 from duetime_common.frozen_classes import frozen
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_options import Debounce, OrderKey, Unique
     from duetime.domain.times import Millis
 
-
-GROUP_AWAITED = "group "
-"""Prefix of the wait reason of a group's following task; the prefix is followed by the group's id."""
 
 _UPLOADED = "upload"
 

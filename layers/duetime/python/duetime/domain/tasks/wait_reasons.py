@@ -14,6 +14,9 @@ EVENT_AWAITED = "the event "
 """Prefix of the wait reason of a task with the target `wait_for_event`; the prefix is followed by the event's name and
 key."""
 
+GROUP_AWAITED = "group "
+"""Prefix of the wait reason of a group's following task; the prefix is followed by the group's id."""
+
 QUOTA_AWAITED = "quota "
 """Prefix of the wait reason of a task whose owner's quota delays it; the prefix is followed by the quota's name."""
 
@@ -62,7 +65,7 @@ _BEGINNINGS = (
     (QUOTA_AWAITED, WaitReason.CONCURRENCY_LIMIT),
     ("order ", WaitReason.ORDER),
     ("rate ", WaitReason.RATE),
-    ("group ", WaitReason.GROUP),
+    (GROUP_AWAITED, WaitReason.GROUP),
     ("the switches could not be read", WaitReason.SWITCH),
     ("the circuit of ", WaitReason.CIRCUIT),
     ("the run of ", WaitReason.OVERLAP),

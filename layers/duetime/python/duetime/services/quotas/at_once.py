@@ -18,6 +18,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.quotas import Hold, Quota
 from duetime.domain.tasks.attempt_results import Postponed
+from duetime.domain.tasks.wait_reasons import QUOTA_AWAITED
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class RunningTopologies:
         if not others or others + nodes <= limit:
             return None
         self.use.drop(task.owner, quota, name)
-        return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
+        return f"{QUOTA_AWAITED}{quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
 
     def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
         """The topologies that have not ended; topologies that have ended are dropped from the count."""
@@ -262,5 +263,5 @@ class AttemptQuota:
         checks = max(0, task.claims - task.attempt)
         longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
         wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)
-        reason = f"quota {Quota.CONCURRENT_ATTEMPTS.value}: the owner runs {limit} attempts already"
+        reason = f"{QUOTA_AWAITED}{Quota.CONCURRENT_ATTEMPTS.value}: the owner runs {limit} attempts already"
         return Postponed(self.runtime.now() + wait, reason)
